@@ -200,7 +200,7 @@ def a_lock_that_is_taken(held):
     return step
 
 
-@case(least=25, change=None)
+@case(least=0, change=None)
 def an_error_that_is_caught(held):
     def step(x):
         try:

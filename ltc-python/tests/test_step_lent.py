@@ -479,6 +479,40 @@ for _kind in (Doubled, Shifted, Named):
         )
 
 
+# ---- schedules that the step sets something of ----
+
+
+def _scheduled(held):
+    weight = torch.nn.Parameter(torch.ones(3, device="ltc"))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    optimizer.step()
+    return optimizer.param_groups[0], torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.9)
+
+
+@case(0)
+def a_factor_is_set_around_it(held):
+    group, schedule = _scheduled(held)
+
+    def step(x):
+        schedule.gamma = 0.5
+        schedule.step()
+        schedule.gamma = 0.9
+        return x * group["lr"]
+
+    return step
+
+
+@case(15)
+def nothing_is_set_of_it(held):
+    group, schedule = _scheduled(held)
+
+    def step(x):
+        schedule.step()
+        return x * group["lr"]
+
+    return step
+
+
 # ---- arguments: calls that are given other things do not share a key ----
 
 

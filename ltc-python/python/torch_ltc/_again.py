@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPl
 
 from torch_ltc._changing_numbers import floats
 from torch_ltc._effects import changes, is_iterator
-from torch_ltc._names import PLAIN
+from torch_ltc._names import PLAIN, by_value
 
 #: Methods of a schedule that `step()` never calls.
 _NEVER_IN_A_STEP = frozenset(("__init__", "state_dict", "load_state_dict"))
@@ -107,6 +107,35 @@ def _parts(schedule: Any) -> Iterator[Any]:
     yield schedule
     for part in getattr(schedule, "_schedulers", ()):
         yield from _parts(part)
+
+
+class KnownSchedules:
+    """The schedules that calls of a step are known to step, with their attributes as they were when the call began: a
+    replay steps them as they are then, so the step's own code may not set one before it."""
+
+    def __init__(self, schedules: list[Any]) -> None:
+        self._parts = {id(part): part for schedule in schedules for part in _parts(schedule)}
+        self._before: dict[int, Any] = {}
+        self.take()
+
+    def take(self) -> None:
+        """Notes the attributes as they are now."""
+        self._before = {at: _attributes(part) for at, part in self._parts.items()}
+
+    def has(self, schedule: Any) -> bool:
+        """Whether a schedule, and all that it is made of, was known when the call began."""
+        return all(id(part) in self._parts for part in _parts(schedule))
+
+    def is_set(self, schedule: Any) -> bool:
+        """Whether an attribute of a known schedule was set since they were noted last."""
+        return any(_attributes(part) != self._before[id(part)] for part in _parts(schedule))
+
+
+def _attributes(part: Any) -> dict[str, Any]:
+    """The attributes of a schedule as values that can be compared: by identity, or by value where they are plain; of
+    lists their members."""
+    of = lambda x: by_value(x) if type(x) in PLAIN else id(x)
+    return {k: [*map(of, x)] if type(x) in (list, tuple) else of(x) for k, x in vars(part).items()}
 
 
 class SavedState:

@@ -18,7 +18,7 @@ from typing import Any, Self
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._again import SavedState, are_plain, modes_of
+from torch_ltc._again import KnownSchedules, SavedState, are_plain, modes_of
 from torch_ltc._calls import Calls, state_of
 from torch_ltc._compiling import noted_in, seen_draws
 from torch_ltc._flows import KeptIn, is_of_step, only_kept_in
@@ -109,6 +109,8 @@ class HostRecorder(LineWriter):
         #: The CPU tensors that the step was given, and views and casts of them, each with its counterpart on the
         #: device; by identity.
         self._given = {id(host): (host, copy) for host, copy in given}
+        #: The schedules that earlier calls were seen to step, and those that are seen for the first time.
+        self.known_schedules, self.new_schedules = KnownSchedules([]), list[Any]()
         #: The schedules (and modules) of repeatable calls.
         self._schedules: list[Any] = []
         #: The places that whole numbers meet which are read off the device.
@@ -175,6 +177,11 @@ class HostRecorder(LineWriter):
         """Notes a line for a repeatable call that begins (`_again.py`); returns what is to be called when it ends."""
         self._take_back()
         self._schedules.append(args[0])
+        is_schedule = not isinstance(args[0], torch.nn.Module)
+        if is_schedule and not self.known_schedules.has(args[0]):
+            self.new_schedules.append(args[0])
+        elif is_schedule and self.known_schedules.is_set(args[0]):
+            self.obstacle = self.obstacle or f"it sets attributes of a schedule before it steps it{here()}"
         saved = SavedState(args[:1])
         if isinstance(args[0], torch.nn.Module):
             # Later a part of the module may have a `train` of its own, which might do what must not be done twice.
@@ -184,6 +191,7 @@ class HostRecorder(LineWriter):
 
         def returns() -> None:
             self._paused = False
+            self.known_schedules.take()
             self.moved += saved.moved()
             if isinstance(args[0], torch.nn.Module):
                 # Later the same call may set other modes, since modules can get more parts.

@@ -65,6 +65,15 @@ class EarlierCapture:
         #: The places, as `(id(dict), key)`, of the numbers that were lent to it.
         self.lent_keys = run.lent_keys if run is not None else reads.changing_keys
 
+    def gives_otherwise(self, run: "Run") -> str:
+        """Whether a later call left or returned something else, in words; empty where it gave the same, but for the
+        values of tensors and of numbers that replays compute or read."""
+        now = run.return_spec
+        if now is not None and self.left_places != now.left_places:
+            return "it leaves tensors in other places at each call"
+        is_other = now is not None and self.return_spec is not None and not now.is_same_as(self.return_spec)
+        return "it returns something else at each call" if is_other else ""
+
 
 class Reads:
     """What one call read, watched: the guard of its capture. `numbers` are the names of its floating-point arguments

@@ -15,6 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
+from torch_ltc._again import KnownSchedules
 from torch_ltc._arguments import Arguments
 from torch_ltc._awaited import AwaitedNumbers, KeptReads
 from torch_ltc._changed_places import RENEWED, ChangedPlaces
@@ -254,6 +255,7 @@ class Run:
     def _connect(self, survey: Survey, recorder: HostRecorder) -> None:
         """Has the survey and the recorder tell each other what they see."""
         recorder.masks = self._owner._masks
+        recorder.known_schedules = KnownSchedules(self._owner._schedules)
         recorder.is_older = survey.is_older
         recorder.on_kept = survey.note_own
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
@@ -328,6 +330,10 @@ class Run:
             survey.note_place("slot", x, torch._C.TensorBase.grad)
         self.reads = Reads(survey, owner._changing, self._call.found, self._double_backward, self._call.numbers)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in grads_before])
+        owner._schedules += recorder.new_schedules
+        if recorder.new_schedules and captures:
+            # The next capture knows how they are when it begins.
+            return owner._replays.abort()
         if recorder.awaited is not None and not self._are_kept(survey, recorder):
             recorder.awaited.decides = True
         if recorder.awaited is not None and recorder.awaited.decides:

@@ -127,7 +127,18 @@ class CompiledStep(Generic[_P, _R]):
     #: The step's own state is in slots. Its `__dict__` holds the attributes that programs give it, which the steps that
     #: read them watch like those of any other object.
     __slots__ = (
-        *("_fn", "_replays", "_keys", "_last_key", "_classes", "_changing", "_reads", "_renewed", "_masks"),
+        *(
+            "_fn",
+            "_replays",
+            "_keys",
+            "_last_key",
+            "_classes",
+            "_changing",
+            "_reads",
+            "_renewed",
+            "_masks",
+            "_schedules",
+        ),
         *("_opaque_counts", "_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal"),
         "_until_check",
         *("_ready_reads", "_known_ids", "_left_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
@@ -161,6 +172,8 @@ class CompiledStep(Generic[_P, _R]):
         #: Whether the step calls `train()` or `eval()` of modules that are in the other mode when it begins.
         self.sets_modes = False
         self._masks = Masks()
+        #: The learning rate schedules that its calls were seen to step.
+        self._schedules: list[Any] = []
         #: How many objects that could not be taken apart calls were given, by class.
         self._opaque_counts: dict[type, int] = {}
         #: Whether the step was called within another one that was being captured.
@@ -430,12 +443,7 @@ class CompiledStep(Generic[_P, _R]):
         why, attempts = "", 0
         if run.step:
             if earlier is not None and earlier.step:
-                why = self._difference(run, earlier)
-                if run.return_spec is not None and earlier.left_places != run.return_spec.left_places:
-                    why = why or "it leaves tensors in other places at each call"
-                if run.return_spec is not None and earlier.return_spec is not None:
-                    is_same = run.return_spec.is_same_as(earlier.return_spec)
-                    why = why or ("" if is_same else "it returns something else at each call")
+                why = self._difference(run, earlier) or earlier.gives_otherwise(run)
                 # A number that may change has to have been lent to both captures: else its value is a constant in one.
                 is_read = reads.changing_keys <= run.lent_keys & earlier.lent_keys
                 if not why and not new and run.effects_known and is_read:
