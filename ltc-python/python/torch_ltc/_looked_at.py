@@ -51,6 +51,8 @@ class LookedAt:
 
     def __init__(self, is_older: Callable[[Any], bool]) -> None:
         self._is_older = is_older
+        #: Places, as `(id(dict), key)`, whose values are inputs of the step, and are not looked at.
+        self.given_places: frozenset[tuple[int, Any]] = frozenset()
         #: How often anything may have been changed, and when that was last so for each name.
         self.writes = 0
         self._written: dict[str, int] = {}
@@ -143,7 +145,8 @@ class LookedAt:
             now = self._kept(space.get(name, _MISSING))
             if now is not of.by_name.get((at, name), _MISSING):
                 of.by_name[at, name] = now
-                yield space.get(name)
+                if (at, name) not in self.given_places:
+                    yield space.get(name)
         for at, x in of.slotted.items():
             if (at, name) in of.by_name and (now := self._kept(getattr(x, name, _MISSING))) is not of.by_name[at, name]:
                 of.by_name[at, name] = now

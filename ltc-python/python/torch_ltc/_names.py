@@ -169,6 +169,8 @@ class CodeNames(NamedTuple):
     #: Names of what it compares by identity with what is no constant: of variables, attributes, entries and globals.
     #: Two arguments are one name (``a is b``). Empty for torch's own code.
     identities: frozenset[str]
+    #: Whether it is asked for what a global holds; see :meth:`shut`.
+    is_shut: bool = False
 
     @property
     def by_super(self) -> bool:
@@ -189,6 +191,12 @@ class CodeNames(NamedTuple):
         serial = _naming.setdefault((self.serial, None), _FIRST_NAMING + len(_naming))
         return self._replace(all_attributes=False, serial=serial) if self.all_attributes else self
 
+    def shut(self) -> "CodeNames":
+        """The same code, for what it finds under the name of a global: of that all attributes are looked at by other
+        means (`Reached.open`), if it computes names."""
+        serial = _naming.setdefault((self.serial, _SHUT), _FIRST_NAMING + len(_naming))
+        return self._replace(is_shut=True, serial=serial)
+
     def naming(self, names: frozenset[str]) -> "CodeNames":
         """The same code, which reads attributes with these names, too."""
         serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
@@ -206,8 +214,8 @@ class CodeNames(NamedTuple):
 #: Serial numbers of variants, by the serial number of the code and the names that were added (`None`: `closing`).
 _naming: dict[tuple[int, frozenset[str] | None], int] = {}
 _FIRST_NAMING = 1 << 40
-#: Stands for `lacking` among those names; no attribute is called so.
-_LACKING = frozenset(("()",))
+#: Stand for `lacking` and `shut` among those names; no attribute is called so.
+_LACKING, _SHUT = frozenset(("()",)), frozenset(("[]",))
 _codes: dict[types.CodeType, CodeNames] = {}
 
 
@@ -311,7 +319,9 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             asked.shown,
             len(_codes),
             frozenset(ends),
-            _identities(code) if (scope.get("__name__") or "").partition(".")[0] != "torch" else frozenset(),
+            _identities(code)
+            if (scope.get("__name__") or "").partition(".")[0] not in ("torch", "copy")
+            else frozenset(),
         )
     return known
 

@@ -39,10 +39,14 @@ class Parts(Classes):
     def widened(self, info: CodeNames, frame: types.FrameType) -> CodeNames:
         """What code can read by name, with what it reads by getters that it was seen to have at hand: it may call them
         with anything that it reaches from then on."""
-        if frame.f_code in self._opening and not info.quiet:
+        if frame.f_code in self._opening and not (info.quiet or info.is_shut):
             info = info.opening() if not info.all_attributes else info
         names = self._getting.get(frame.f_code)
         return info if names is None or names <= info.added else info.naming(names)
+
+    def of_globals(self, info: CodeNames, frame: types.FrameType) -> CodeNames:
+        """What code can read by name of what it finds under the names of globals."""
+        return info.closing().shut() if frame.f_code in self._opening else info.closing()
 
     def opens_all(self, frame: types.FrameType) -> None:
         """Notes that the code of a frame may read any attribute of what it has at hand."""

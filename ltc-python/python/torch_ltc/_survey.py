@@ -80,6 +80,7 @@ class Survey(Functions):
         self._left_places = frozenset(f.key for f in found)
         # Of the member of an enum that stands in a place, too, code may read attributes.
         self.given_places = frozenset(f.key for f in found if not isinstance(f.value, enum.Enum))
+        self.looked_at.given_places = self.given_places
         #: Identities of arguments and gradients: other objects at each call, so they are not watched.
         self._given = set(map(id, given))
         #: Those of them that something older than the step holds, too, and what that is, in words.
@@ -478,7 +479,7 @@ class Survey(Functions):
         if self._globals.get(key) == self.looked_at.writes:
             return
         self._globals[key] = self.looked_at.writes
-        scope, builtins = frame.f_globals, frame.f_builtins
+        scope, builtins, around = frame.f_globals, frame.f_builtins, self.of_globals(info, frame)
         for name in info.globals:
             if name in info.only_set:
                 self.note_only_set(scope, name, frame.f_code)
@@ -489,12 +490,12 @@ class Survey(Functions):
                     self.open(scope[name], info.closing(), frame)
                 if (id(scope), name) not in self.given_places and not is_only_used(scope[name], name, info):
                     for x in self.read_of(scope[name], name, info, frame.f_code, False, lambda: True):
-                        self.look(x, info.closing(), frame, f"the global {name}")
+                        self.look(x, around, frame, f"the global {name}")
             else:
                 self.note_place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
                 if not is_of_builtins(found) and not is_only_used(found, name, info):
-                    self.look(found, info.closing(), frame)
+                    self.look(found, around, frame)
         for name in info.modules:
             module = sys.modules.get(name)
             if module is not None:
