@@ -13,7 +13,7 @@ from typing import Any
 
 from torch_ltc._known import ATOMS, NOTHING, base_of, lookup
 from torch_ltc._names import CodeNames
-from torch_ltc._writes import CONTENTS, EVERYTHING
+from torch_ltc._writes import CONTENTS, EVERYTHING, VARIABLES
 
 #: Stand for a plain value, for something that the step made, and for nothing.
 _PLAIN, _NEW, _MISSING = object(), object(), object()
@@ -36,8 +36,9 @@ class _Of:
         self.by_name: dict[tuple[int, str], Any] = {}
         #: Objects with slots, by identity, and what these held.
         self.slotted: dict[int, Any] = {}
-        #: Containers, by identity, with what they held.
-        self.containers: dict[int, tuple[Any, list[Any]]] = {}
+        #: Containers, by identity, with the identities of what they held, and with what keeps these from being another
+        #: object's: what is older among them.
+        self.containers: dict[int, tuple[Any, list[int], list[Any]]] = {}
         #: Classes, by identity; what they have is in `by_name`, too.
         self.kinds: dict[int, type] = {}
         #: Objects of other kinds, which are asked each time, by identity; and those that hold something which the step
@@ -95,7 +96,8 @@ class LookedAt:
 
     def note_container(self, x: Any, info: CodeNames) -> None:
         """Notes an older container."""
-        self.of(info).containers[id(x)] = (x, [*map(self._kept, _members(x))])
+        members = _members(x)
+        self.of(info).containers[id(x)] = (x, [*map(id, members)], [*map(self._kept, members)])
 
     def note_class(self, kind: type, info: CodeNames) -> None:
         """Notes a class, for its own attributes and those of its objects."""
@@ -130,13 +132,12 @@ class LookedAt:
                     if (now := lookup(kind, name)) is not of.by_name.get((at, name), NOTHING):
                         of.by_name[at, name] = now
                         changed_classes[at] = kind
-        again = [*changed_classes.values(), *of.others.values(), *of.holders.values()]
+        again = [*changed_classes.values(), *of.holders.values()]
+        if anything or written(CONTENTS) or written(VARIABLES):
+            again += of.others.values()
         of.holders = {}
         if anything or written(CONTENTS):
-            for x, before in of.containers.values():
-                now = _members(x)
-                if len(now) != len(before) or any(a is not b for a, b in zip(map(self._kept, now), before)):
-                    again.append(x)
+            again += [x for x, before, _ in of.containers.values() if [*map(id, _members(x))] != before]
         return found, again
 
     def _changed_at(self, of: _Of, name: str) -> Iterable[Any]:

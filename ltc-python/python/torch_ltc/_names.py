@@ -101,6 +101,12 @@ def is_of_program(frame: types.FrameType) -> bool:
     return (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OF_NO_PROGRAM
 
 
+def may_write(frame: types.FrameType) -> bool:
+    """Whether a frame runs code that may put something where other code of the program finds it. That of :mod:`copy`
+    fills what it makes."""
+    return is_of_program(frame) and frame.f_globals.get("__name__") != "copy"
+
+
 def arguments_of(frame: types.FrameType) -> list[Any]:
     """What the parameters of a frame hold."""
     code = frame.f_code

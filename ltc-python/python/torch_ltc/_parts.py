@@ -46,7 +46,8 @@ class Parts(Classes):
 
     def of_globals(self, info: CodeNames, frame: types.FrameType) -> CodeNames:
         """What code can read by name of what it finds under the names of globals."""
-        return info.closing().shut() if frame.f_code in self._opening else info.closing()
+        is_opened = info.all_attributes or frame.f_code in self._opening
+        return info.closing().shut() if is_opened else info.closing()
 
     def opens_all(self, frame: types.FrameType) -> None:
         """Notes that the code of a frame may read any attribute of what it has at hand."""

@@ -263,7 +263,7 @@ class Reached(Parts):
                 inside = self._instance(x, kind, everything, frame.f_code, True)
                 stack += [space[n] for n in info.attributes if space is not None and n in space]
             for y in inside:
-                self.look(y, everything if info.goes_on else self.of_globals(info, frame), frame)
+                self.look(y, everything if info.goes_on else info.closing().shut(), frame)
         self._opens = False
 
     def note_only_set(self, holder: dict[Any, Any], name: Any, reader: types.CodeType) -> None:

@@ -48,6 +48,7 @@ from torch_ltc._names import (
     arguments_of,
     code_of,
     is_of_program,
+    may_write,
     of_program,
 )
 from torch_ltc._places import Place, owners
@@ -342,7 +343,7 @@ class Survey(Functions):
                 self.looked_at.note_writes(frozenset((EVERYTHING, CONTENTS)))
             return
         writer = frame if event == "return" else frame.f_back
-        if event != "c_call" and writer is not None and is_of_program(writer):
+        if event != "c_call" and writer is not None and may_write(writer):
             self.looked_at.note_writes(code_of(writer.f_code, writer.f_globals).writes)
         try:
             with torch._C.DisableTorchFunction():  # modes and tensor classes of the program are not to see this
@@ -404,6 +405,7 @@ class Survey(Functions):
         """Looks at what the code of a frame can reach by now, and could not when it was looked at."""
         for info in [*self._variants.get(frame.f_code, {}).values()]:
             found, again = self.looked_at.changed(info)
+            self._opens = info.is_shut
             for x in found:
                 self.look(x, info, frame, "an object that the step changes")
             for x in again:
@@ -411,6 +413,7 @@ class Survey(Functions):
                     self._forget_class(x)
                 self._seen.discard((id(x), info.serial))
                 self.look(x, info, frame)
+            self._opens = False
 
     def _look_at_locals(self, frame: types.FrameType, info: CodeNames) -> None:
         """Looks at what the code can reach from its variables, those of enclosing functions included."""
@@ -449,7 +452,7 @@ class Survey(Functions):
             return
         if type(result) not in ATOMS:
             self.look(result, outer, caller)
-        if self._looked.get(id(caller)) != self.looked_at.writes and is_of_program(caller):
+        if self._looked.get(id(caller)) != self.looked_at.writes and may_write(caller):
             self._looked[id(caller)] = self.looked_at.writes
             self._look_at_globals(caller, outer)
             self._look_at_locals(caller, outer)

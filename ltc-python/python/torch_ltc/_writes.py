@@ -20,7 +20,9 @@ _WRITERS = frozenset(
     __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat heappush heappop heapify heapreplace
     heappushpop insort insort_left insort_right send throw""".split()
 )
-_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ __dict__ vars globals partial".split())
+_SETTERS = frozenset("setattr delattr __setattr__ __delattr__".split())
+#: Names by which code comes by a namespace as a dict, which it may fill.
+_NAMESPACES = frozenset("__dict__ vars globals locals".split())
 #: Instructions that put something under a name, and those that change what a container holds.
 _NAMING = frozenset("STORE_ATTR DELETE_ATTR STORE_GLOBAL DELETE_GLOBAL STORE_NAME".split())
 _FILLING = frozenset("STORE_SUBSCR DELETE_SUBSCR STORE_SLICE".split())
@@ -38,8 +40,10 @@ def writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
             found.add(step.argval)
         elif step.opname in _FILLING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^=")):
             found.add(CONTENTS)
-        elif step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
+        elif step.opname in ("STORE_DEREF", "DELETE_DEREF"):
             found.add(VARIABLES)
+    if CONTENTS in found and not _NAMESPACES.isdisjoint(names):
+        found.add(EVERYTHING)
     return frozenset(found)
 
 
