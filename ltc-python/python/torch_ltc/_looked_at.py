@@ -13,6 +13,7 @@ from typing import Any
 
 from torch_ltc._known import ATOMS, NOTHING, base_of, lookup
 from torch_ltc._names import CodeNames
+from torch_ltc._traced import TracedFloat, TracedInt
 from torch_ltc._writes import CONTENTS, EVERYTHING, VARIABLES
 
 #: Stand for a plain value, for something that the step made, and for nothing.
@@ -62,7 +63,7 @@ class LookedAt:
     def _kept(self, x: Any) -> Any:
         """What is remembered of a value: plain values lead nowhere, and numbers may be lent ones, which nobody else may
         hold."""
-        if x is _MISSING or type(x) in ATOMS or isinstance(x, (int, float)):
+        if x is _MISSING or type(x) in ATOMS or type(x) in (TracedFloat, TracedInt):
             return x if x is _MISSING else _PLAIN
         return x if self._is_older(x) else _NEW
 

@@ -407,7 +407,7 @@ class Survey(Functions):
             found, again = self.looked_at.changed(info)
             self._opens = info.is_shut
             for x in found:
-                self.look(x, info, frame, "an object that the step changes")
+                self.look(x, info, frame)
             for x in again:
                 if isinstance(x, type):
                     self._forget_class(x)
