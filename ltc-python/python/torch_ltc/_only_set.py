@@ -18,6 +18,9 @@ class OnlySet:
     def __init__(self) -> None:
         #: What the step found in each place, and the code that sets it, by `(id(dict), key)`.
         self._found: dict[tuple[int, Any], tuple[dict[Any, Any], Any, list[types.CodeType]]] = {}
+        #: Places in which the captures leave something with which this call is compared: it may have put the same there
+        #: again.
+        self.left_before: frozenset[tuple[int, Any]] = frozenset()
         #: The places in which the step has put another object, once it has ended.
         self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
 
@@ -39,14 +42,12 @@ class OnlySet:
             now = dict.get(holder, key[1], MISSING)
             if key in read or key[0] in whole:
                 continue
-            if now is not before:
+            if now is not before or key in self.left_before:
                 self.places[key] = (holder, key[1])
             elif now is not MISSING:
                 unsure += [(holder, key[1], reader) for reader in readers]
         self._found = {}
-        # Keys that the step has added are added in the same order by replays.
-        order = {id(h): {k: i for i, k in enumerate(h)} for h, _ in self.places.values()}
-        self.places = dict(sorted(self.places.items(), key=lambda item: order[item[0][0]].get(item[0][1], -1)))
+        self.places = dict(sorted(self.places.items(), key=lambda item: (item[0][0], repr(item[0][1]))))
         return unsure
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ return value. The functions below find aliases, and refuse those that a replay c
 
 import contextlib
 import enum
+import itertools
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -88,6 +89,8 @@ class LeftResult(NamedTuple):
     name: Any
     #: The structure (a pytree's `TreeSpec`) of what it leaves.
     spec: Any
+    #: The position of the entry in the dict: entries that a step adds are added by replays in the same order.
+    position: int = 0
 
     def put(self, flat: list[Any]) -> None:
         """Leaves the value with these leaves in the place."""
@@ -189,10 +192,10 @@ class ReturnSpec:
                 )
         if self._left_results:
             at = self._spec.num_leaves
-            for left in self._left_results:
-                if already_read is None:
-                    left.put(flat[at : at + left.spec.num_leaves])
-                at += left.spec.num_leaves
+            ends = [*itertools.accumulate((left.spec.num_leaves for left in self._left_results), initial=at)]
+            pairs = [*zip(self._left_results, ends, ends[1:])] if already_read is None else []
+            for left, begins, end in sorted(pairs, key=lambda pair: pair[0].position):
+                left.put(flat[begins:end])
             del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)
 
@@ -200,7 +203,7 @@ class ReturnSpec:
     def left_places(self) -> list[Any]:
         """The places in which the step leaves something, with the plain values that it leaves there, as values that can
         be compared between captures."""
-        places = [(id(holder), name, str(spec)) for holder, name, spec in self._left_results]
+        places = [(id(holder), name, str(spec)) for holder, name, spec, _ in self._left_results]
         return [*places, *map(by_value, self._plain[self._spec.num_leaves :])]
 
     def is_same_as(self, other: "ReturnSpec") -> bool:

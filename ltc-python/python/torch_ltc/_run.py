@@ -219,6 +219,10 @@ class Run:
         sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
         survey = Survey(call_objects, owner._renewed.values(), recorder.note_repeatable, call.found, sets_modes)
         self._connect(survey, recorder)
+        if self._is_compared:
+            survey.only_set.left_before = frozenset(
+                p[:2] for m in self._earlier for p in m.left_places if type(p) is tuple
+            )
         if captures:
             _forget_casts()
         try:
@@ -467,7 +471,8 @@ class Run:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
             if unlike := not_rebuilt(x, spec, parts):
                 why = why or f"it leaves a {unlike}, of which a replay would make something else"
-            left_results.append(LeftResult(holder, name, spec))
+            position = [*holder].index(name) if isinstance(holder, dict) and name in holder else 0
+            left_results.append(LeftResult(holder, name, spec, position))
             flat += parts
         return left_results, flat, why or survey.obstacle
 
