@@ -155,5 +155,5 @@ class LookedAt:
                 yield getattr(x, name, None)
 
     def close(self) -> None:
-        """Lets go of everything."""
-        self._of = {}
+        """Lets go of everything, and of what asks for the age of objects: a survey, which holds this."""
+        self._of, self._is_older = {}, lambda _: False
