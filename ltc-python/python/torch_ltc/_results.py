@@ -119,6 +119,9 @@ class ReturnSpec:
         self._spec, self._plain, self._tensors = spec, leaves.plain, tensors
         #: What the step leaves in places. Its leaves stand behind those of the return value, in this order.
         self._left_results = left_results
+        #: The same in the order in which replays leave it, with where the leaves of each begin and end.
+        ends = [*itertools.accumulate((left.spec.num_leaves for left in left_results), initial=spec.num_leaves)]
+        self._puts = sorted(zip(left_results, ends, ends[1:]), key=lambda put: put[0].position)
         #: Computed numbers that are returned, by place: the position of each among the numbers that the host part
         #: yields, or, as `-1 - position`, among those that :attr:`late` yields.
         self._returned_numbers = leaves.returned
@@ -180,9 +183,10 @@ class ReturnSpec:
                 results[at] = _view(alias.find(inputs, results), results[at], alias)
         for place, at in self._returned_numbers.items():
             flat[place] = late[-1 - at] if at < 0 else (returned or ())[at]
-        copies: dict[Any, Any] = {}
-        for place, read in self._read.items():
-            flat[place] = read.of(copies, results, self._first_read)
+        if self._read:
+            copies: dict[Any, Any] = {}
+            for place, read in self._read.items():
+                flat[place] = read.of(copies, results, self._first_read)
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
@@ -191,10 +195,7 @@ class ReturnSpec:
                     itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
                 )
         if self._left_results:
-            at = self._spec.num_leaves
-            ends = [*itertools.accumulate((left.spec.num_leaves for left in self._left_results), initial=at)]
-            pairs = [*zip(self._left_results, ends, ends[1:])] if already_read is None else []
-            for left, begins, end in sorted(pairs, key=lambda pair: pair[0].position):
+            for left, begins, end in self._puts if already_read is None else ():
                 left.put(flat[begins:end])
             del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)
