@@ -299,6 +299,12 @@ def test_returns_and_leaves_the_same(name):
     compare_with_state(*CASES[name])
 
 
+def test_a_copy_that_decided_alike_for_a_while_decides_anew():
+    step = torch_ltc.compile(lambda x: x if x.cpu().sum() > 20 else x * 2)
+    for value in (1.0,) * 8 + (9.0,) * 8 + (1.0, 9.0):
+        assert step(torch.full((3,), value, device="ltc")).tolist() == [9.0 if value == 9.0 else 2.0] * 3
+
+
 def test_a_copy_and_its_array_share_memory():
     @torch_ltc.compile
     def step(x):

@@ -57,6 +57,16 @@ def several_places_that_may_be_missing(held):
     return step
 
 
+@case(25, lambda held: [vars(held).pop(name) for name in ("zeta", "alpha")])
+def places_in_their_order(held):
+    def step(x):
+        held.zeta = [x.sum()]
+        held.alpha = [x[0]]
+        return x + 1
+
+    return step
+
+
 @case(25)
 def numbers_that_are_read(held):
     def step(x):
