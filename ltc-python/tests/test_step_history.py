@@ -4,12 +4,14 @@ not."""
 import gc
 import types
 import weakref
+from collections import deque
 
 import pytest
 import torch
 import torch_ltc
 from torch import nn
 from torch.nn import functional as F
+from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import checkpoint
 from torch_ltc import _step
 
@@ -506,3 +508,66 @@ def test_history_that_is_spent_stays_so_from_the_first_call_to_the_last_replay()
         with pytest.raises(RuntimeError, match="backward through the graph a second time"):
             spent.sum().backward()
     assert step.counts[0] >= 3, step.explain()
+
+
+class _Kept:
+    """Where a step leaves what its caller goes back through."""
+
+    def __init__(self):
+        torch.manual_seed(1)
+        self.net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)).to("ltc")
+        self.loss, self.out, self.few, self.many = None, None, deque(maxlen=3), []
+
+
+def _leaves_an_attribute(kept, x):
+    kept.loss = kept.net(x).square().mean()
+
+
+def _leaves_and_returns(kept, x):
+    loss = kept.loss = kept.net(x).square().mean()
+    return loss
+
+
+def _leaves_a_dict(kept, x):
+    found = kept.net(x)
+    kept.out = {"loss": found.square().mean(), "shown": found.detach(), "n": 1}
+
+
+def _appends_to_a_list(kept, x):
+    kept.many.append(kept.net(x).square().mean())
+
+
+def _appends_two_to_a_deque(kept, x):
+    found = kept.net(x)
+    kept.few.append((found.square().mean(), 1))
+    kept.few.append(found.mean())
+    return found.detach()
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [_leaves_an_attribute, _leaves_and_returns, _leaves_a_dict, _appends_to_a_list, _appends_two_to_a_deque],
+    ids=lambda f: f.__name__[1:],
+)
+def test_gradients_flow_through_what_every_call_leaves(leaves):
+    """Also through what a captured call leaves, whose own history replays have taken."""
+
+    def losses_of(compiled):
+        kept, found = _Kept(), []
+        step = torch_ltc.compile(leaves) if compiled else leaves
+        optimizer = torch.optim.SGD(kept.net.parameters(), lr=0.1)
+        for i in range(12):
+            returned = step(kept, torch.full((3, 4), i / 4, device="ltc"))
+            left = [x for x in pytree.tree_leaves((kept.loss, kept.out, [*kept.few], kept.many)) if torch.is_tensor(x)]
+            assert returned is None or not returned.requires_grad or returned is kept.loss
+            optimizer.zero_grad()
+            sum(x for x in left if x.requires_grad).backward()
+            optimizer.step()
+            found.append([*(x.detach().tolist() for x in left), kept.net[0].weight.sum().item()])
+            kept.many.clear()
+            kept.few.clear()
+        return found, step
+
+    (expected, _), (got, step) = losses_of(False), losses_of(True)
+    assert got == expected
+    assert step.counts[0] >= 8, step.explain()

@@ -89,16 +89,19 @@ class LeftResult(NamedTuple):
     name: Any
     #: The structure (a pytree's `TreeSpec`) of what it leaves.
     spec: Any
-    #: The position of the entry in the dict: entries that a step adds are added by replays in the same order.
+    #: The position of the entry in the dict: entries that a step adds are added by replays in the same order. In a list
+    #: or deque, the position counted from its end, when the step has ended.
     position: int = 0
 
-    def put(self, flat: list[Any]) -> None:
-        """Leaves the value with these leaves in the place."""
+    def put(self, flat: list[Any], again: bool) -> None:
+        """Leaves the value with these leaves in the place; or `again`, where the step has just left one."""
         x = pytree.tree_unflatten(flat, self.spec)
-        if isinstance(self.holder, (list, deque)):
-            self.holder.append(x)
-        else:
+        if not isinstance(self.holder, (list, deque)):
             self.holder[self.name] = x
+        elif again:
+            self.holder[self.position] = x
+        else:
+            self.holder.append(x)
 
 
 class ReturnSpec:
@@ -166,7 +169,8 @@ class ReturnSpec:
     ) -> Any:
         """Builds what the step returns from its inputs, the results of the program and the numbers that the host part
         yielded (`returned`), and leaves in places what the step leaves there. `already_read` is given after a call that
-        was recorded: the numbers that it read off the device, and then nothing is left, since the call did that."""
+        was recorded, whose tensors have lost their history to replays: the numbers that it read off the device. Then
+        what the call left is replaced, so that gradients flow through that, too."""
         late = already_read
         if late is None:
             late = self.late.run(results, returned) if self.late is not None else []
@@ -195,8 +199,8 @@ class ReturnSpec:
                     itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
                 )
         if self._left_results:
-            for left, begins, end in self._puts if already_read is None else ():
-                left.put(flat[begins:end])
+            for left, begins, end in self._puts:
+                left.put(flat[begins:end], again=already_read is not None)
             del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)
 

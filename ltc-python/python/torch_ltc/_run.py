@@ -463,16 +463,20 @@ class Run:
             if other
             else ""
         )
-        appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
+        appended = [(xs, i - len(new), x) for xs, new in survey.appended() for i, x in enumerate(new)]
         left_results: list[LeftResult] = []
         flat: list[Any] = []
         put = [(holder, name, holder.get(name)) for holder, name in survey.only_set.places.values()]
-        for holder, name, x in [*[(f.holder, f.name, f.current) for f in found], *put, *appended]:
+        left: list[tuple[Any, Any, Any]] = [*[(f.holder, f.name, f.current) for f in found], *put, *appended]
+        for holder, name, x in left:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
             if unlike := not_rebuilt(x, spec, parts):
                 why = why or f"it leaves a {unlike}, of which a replay would make something else"
-            position = [*holder].index(name) if isinstance(holder, dict) and name in holder else 0
-            left_results.append(LeftResult(holder, name, spec, position))
+            if isinstance(holder, dict):
+                at = [*holder].index(name) if name in holder else 0
+                left_results.append(LeftResult(holder, name, spec, at))
+            else:
+                left_results.append(LeftResult(holder, None, spec, name))
             flat += parts
         return left_results, flat, why or survey.obstacle
 
