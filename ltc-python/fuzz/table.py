@@ -1,7 +1,8 @@
 """Templates of statements. In each ``{0}``, ``{1}`` are tensors; plain ones compute the same bits in every kernel."""
 
 UNARY_PLAIN = """{0}.relu() {0}.abs() {0}.neg() {0}.sign() {0}.floor() {0}.ceil() {0}.trunc() {0}.square() {0}.isnan()
-{0}.isinf() {0}.isfinite() {0}.logical_not() torch.signbit({0}) {0}.nan_to_num() F.hardtanh({0}) F.leaky_relu({0},0.125)
+{0}.isinf() {0}.isfinite() {0}.logical_not() torch.signbit({0}.nan_to_num()) {0}.nan_to_num()
+F.hardtanh({0}) F.leaky_relu({0},0.125)
 {0}.sgn() +{0} -{0} {0}.clone() F.relu6({0}) {0}.clamp(-1,1) {0}.clamp(min=0.5) {0}.contiguous() {0}.zero_().add(1)
 torch.zeros_like({0}) torch.full_like({0},2) F.threshold({0},0.5,2.0) F.hardshrink({0}) {0}.heaviside({0}) {0}.frac()
 {0}.round()""".split()

@@ -51,6 +51,12 @@ pub(crate) fn gather_by_python(tensors: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(all(tensors)?.iter().any(|t| ltc_torch::state_of(t).gathers_by_python()))
 }
 
+/// Whether one of these tensors has a tangent (`torch.autograd.forward_ad`).
+#[pyfunction]
+pub(crate) fn any_is_dual(tensors: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(all(tensors)?.iter().any(|t| ltc_torch::state_of(t).is_dual()))
+}
+
 #[pymethods]
 impl History {
     /// What autograd makes of these tensors from here on.

@@ -371,6 +371,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(history::gather_by_python, m)?)?;
+    m.add_function(wrap_pyfunction!(history::any_is_dual, m)?)?;
     m.add_function(wrap_pyfunction!(history::history_is_freed, m)?)?;
     m.add_function(wrap_pyfunction!(history::pass_to, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;

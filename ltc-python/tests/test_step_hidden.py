@@ -189,7 +189,7 @@ def owner_of_a_lock(held):
     return lambda x: x * (2 if held.lock._is_owned() else 1)
 
 
-@case(least=25, change=None)
+@case(change=None)
 def a_lock_that_is_taken(held):
     held.lock = threading.Lock()
 

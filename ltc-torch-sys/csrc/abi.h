@@ -208,14 +208,14 @@ int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t o
                     LtcError* err);
 
 // What a tensor is besides its values. Addresses tell what is the same, and are not to be followed.
-// The last: functions of Python are called where the gradient of a leaf is added up.
-enum LtcTensorFlags { LTC_REQUIRES_GRAD = 1, LTC_INFERENCE = 2, LTC_GATHERS_BY_PYTHON = 4 };
+// GATHERS_BY_PYTHON: functions of Python are called where the gradient of a leaf is added up. DUAL: it has a tangent.
+enum LtcTensorFlags { LTC_REQUIRES_GRAD = 1, LTC_INFERENCE = 2, LTC_GATHERS_BY_PYTHON = 4, LTC_DUAL = 8 };
 typedef struct LtcTensorState {
   const void* storage;  // null where there is none
   const void* grad;     // null where there is none
   const void* history;  // the node that made it; null for leaves
   uint64_t keys;        // dispatch keys: conjugation, negation, subclasses among them
-  uint64_t layout;      // a hash of dtype, sizes, strides and offset
+  uint64_t layout;      // a hash of dtype, sizes, strides, offset and the storage's size
   uint64_t hooks;       // a hash of what is called when its gradient comes
   uint32_t version;
   uint32_t flags;
@@ -254,6 +254,7 @@ int ltc_tensor_alias(const void* base, const LtcDims* view, int64_t offset, void
 void ltc_capture_begin(void);
 // What this thread uses is not noted from here on, or is again.
 void ltc_capture_pause(int pauses);
+// A null among the holds stands for a storage that is gone.
 uint32_t ltc_capture_end(LtcHold** holds /* null: only count and forget */, uint32_t room);
 uint32_t ltc_capture_count(void);
 const LtcSlot* ltc_hold_slot(const LtcHold* hold);

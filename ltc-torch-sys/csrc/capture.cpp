@@ -1,5 +1,5 @@
 // Captures: which storages and generators a thread uses, so that a recorded step can be bound to them and replayed.
-#include <unordered_set>
+#include <set>
 
 #include "shim.h"
 
@@ -10,9 +10,17 @@ struct LtcHold {
 };
 
 namespace ltc {
+// Something that was used. A storage is not kept alive: autograd adds gradients up in place only where nobody else
+// holds them, and does in a captured step what it does in any other. But its address is not used for another one.
+struct Used {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  at::Generator generator;  // undefined for storages and default generators
+  bool is_storage;
+  const LtcSlot* slot;
+};
 struct Capture {
-  std::unordered_set<const LtcSlot*> seen;
-  std::vector<LtcHold> holds;
+  std::set<std::pair<const void*, const LtcSlot*>> seen;  // storages (null for generators) with their slots
+  std::vector<Used> used;
 };
 std::atomic<int> g_captures{0};
 namespace {
@@ -26,15 +34,16 @@ void end() {
 }  // namespace
 
 void note_use(c10::StorageImpl* s, const LtcSlot* slot) {
-  if (!t_capture || t_paused || !t_capture->seen.insert(slot).second) return;
+  if (!t_capture || t_paused || !t_capture->seen.emplace(s, slot).second) return;
   V.touched(V.ctx, slot);
-  t_capture->holds.push_back(
-      {c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s)), at::Generator(), slot});
+  auto held = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s);
+  t_capture->used.push_back({c10::weak_intrusive_ptr<c10::StorageImpl>(held), at::Generator(), true, slot});
 }
 void note_use(const at::Generator& g, const LtcSlot* slot) {
-  if (!t_capture || t_paused || !t_capture->seen.insert(slot).second) return;
+  if (!t_capture || t_paused || !t_capture->seen.emplace(nullptr, slot).second) return;
   V.touched(V.ctx, slot);
-  t_capture->holds.push_back({c10::Storage(), g, slot});
+  auto none = c10::weak_intrusive_ptr<c10::StorageImpl>(c10::intrusive_ptr<c10::StorageImpl>());
+  t_capture->used.push_back({std::move(none), g, false, slot});
 }
 }  // namespace ltc
 
@@ -48,13 +57,17 @@ void ltc_capture_begin(void) {
   t_capture = new Capture;
   g_captures++;
 }
-uint32_t ltc_capture_count(void) { return t_capture ? t_capture->holds.size() : 0; }
+uint32_t ltc_capture_count(void) { return t_capture ? t_capture->used.size() : 0; }
 uint32_t ltc_capture_end(LtcHold** holds, uint32_t room) {
   if (!t_capture) return 0;
   uint32_t n = 0;
   if (holds)
-    for (auto& h : t_capture->holds)
-      if (n < room) holds[n++] = new LtcHold(std::move(h));
+    for (auto& u : t_capture->used) {
+      if (n == room) break;
+      auto storage = u.storage.lock();
+      bool is_gone = u.is_storage && !storage;
+      holds[n++] = is_gone ? nullptr : new LtcHold{c10::Storage(std::move(storage)), std::move(u.generator), u.slot};
+    }
   end();
   return n;
 }

@@ -68,6 +68,7 @@ void ltc_tensor_state(const void* t, LtcTensorState* out) {
     out->storage = impl->unsafe_storage().unsafeGetStorageImpl();
     uint64_t h = (uint64_t)c10::typeMetaToScalarType(impl->dtype());
     h = mix(h, impl->storage_offset());
+    h = mix(h, impl->unsafe_storage().sym_nbytes().maybe_as_int().value_or(-1));
     for (int64_t n : impl->sizes()) h = mix(h, n);
     for (int64_t n : impl->strides()) h = mix(h, n);
     out->layout = h;
@@ -78,6 +79,7 @@ void ltc_tensor_state(const void* t, LtcTensorState* out) {
   out->history = meta->grad_fn_.get();
   out->grad = meta->grad_.defined() ? meta->grad_.unsafeGetTensorImpl() : nullptr;
   if (gathers_by_python(*meta)) out->flags |= LTC_GATHERS_BY_PYTHON;
+  if (meta->fw_grad_ && meta->fw_grad_->contains(0)) out->flags |= LTC_DUAL;
   out->hooks = hooks_of(*meta);
 }
 void ltc_tensor_bump(const void* t, uint32_t by) {

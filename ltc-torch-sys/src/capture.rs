@@ -80,12 +80,12 @@ pub fn capture_pause(pauses: bool) {
     unsafe { ffi::ltc_capture_pause(pauses.into()) }
 }
 
-/// Ends this thread's capture: the storages and generators it used, in order of first use. `S` must be the registered
-/// recorder's storage type.
+/// Ends this thread's capture: the storages and generators it used, in order of first use; `None` for a storage that is
+/// gone. `S` must be the registered recorder's storage type.
 ///
 /// # Errors
 /// Fails where another storage type than `S` is registered, or none. The capture is over all the same.
-pub fn capture_end<S: 'static>() -> Result<Vec<Hold<S>>, TorchError> {
+pub fn capture_end<S: 'static>() -> Result<Vec<Option<Hold<S>>>, TorchError> {
     let checked = check_storage_type::<S>();
     // SAFETY: the room is as large as told; a null list only forgets the capture.
     unsafe {
@@ -96,7 +96,10 @@ pub fn capture_end<S: 'static>() -> Result<Vec<Hold<S>>, TorchError> {
         let mut raw = vec![std::ptr::null_mut(); ffi::ltc_capture_count() as usize];
         let n = ffi::ltc_capture_end(raw.as_mut_ptr(), raw.len() as u32);
         raw.truncate(n as usize);
-        let slot = |raw| NonNull::new(ffi::ltc_hold_slot(raw).cast_mut().cast::<S>());
-        Ok(raw.into_iter().filter_map(|raw| Some(Hold { raw, storage: slot(raw)? })).collect())
+        let hold = |raw: *mut ffi::LtcHold| {
+            let slot = if raw.is_null() { std::ptr::null() } else { ffi::ltc_hold_slot(raw) };
+            Some(Hold { raw, storage: NonNull::new(slot.cast_mut().cast::<S>())? })
+        };
+        Ok(raw.into_iter().map(hold).collect())
     }
 }

@@ -19,6 +19,7 @@ pub(crate) const LTC_COMPARES: u32 = 1 << 17;
 pub(crate) const LTC_REQUIRES_GRAD: u32 = 1;
 pub(crate) const LTC_INFERENCE: u32 = 2;
 pub(crate) const LTC_GATHERS_BY_PYTHON: u32 = 4;
+pub(crate) const LTC_DUAL: u32 = 8;
 
 #[repr(C)]
 pub(crate) struct LtcError {
@@ -457,6 +458,7 @@ mod tests {
             ("REQUIRES_GRAD", i64::from(LTC_REQUIRES_GRAD)),
             ("INFERENCE", i64::from(LTC_INFERENCE)),
             ("GATHERS_BY_PYTHON", i64::from(LTC_GATHERS_BY_PYTHON)),
+            ("DUAL", i64::from(LTC_DUAL)),
             ("SLOT_BYTES", SLOT_BYTES as i64),
         ] {
             assert_eq!(header.remove(name), Some(number), "{name}");

@@ -69,6 +69,11 @@ impl TensorState {
         self.flags & ffi::LTC_GATHERS_BY_PYTHON != 0
     }
 
+    /// Whether it has a tangent: operators on it are differentiated forwards.
+    pub fn is_dual(&self) -> bool {
+        self.flags & ffi::LTC_DUAL != 0
+    }
+
     /// Whether an operator made it that gradients flow through.
     pub fn has_history(&self) -> bool {
         !self.history.is_null()

@@ -205,6 +205,9 @@ class Arguments:
             return
         if x.device.type != "cpu" or x.requires_grad or type(x) is not torch.Tensor:
             self.obstacle = self.obstacle or f"it is given a {type(x).__name__} on {x.device}: move it to ltc before"
+        elif not x.is_contiguous() or x.is_inference() or x.is_conj() or x.is_neg():
+            # The copy on the device need not be so, and the step may ask for it, or make a view where there is one.
+            self._key.append(("is", x.stride(), x.is_inference(), x.is_conj(), x.is_neg()))
 
     def _members(self, x: Any) -> None:
         base = base_of(x)

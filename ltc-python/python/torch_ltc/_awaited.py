@@ -175,7 +175,7 @@ class KeptReads:
 
     def add(self, found: Any, read: "Read") -> Any:
         """Notes that this object was read, and returns it."""
-        self._kept[id(found)] = (found, read)
+        self._kept[id(found)] = (found, read._replace(number=len(self._kept)))
         return found
 
     def how(self, x: Any) -> "Read | None":
@@ -191,22 +191,25 @@ class KeptReads:
 
 class Read(NamedTuple):
     """How an object is read off a result: the position of the result among those that are read, by which method of
-    :class:`torch.Tensor`, and whether in inference mode."""
+    :class:`torch.Tensor`, whether in inference mode, and a number that tells it from other objects."""
 
     at: int
     by: str
     in_inference_mode: bool
+    number: int = 0
 
-    def of(self, copies: dict[Any, Any], results: Sequence[torch.Tensor], first: int) -> Any:
-        """Reads the object; `copies` are the copies that were made so far. `first`: the position of the first result
-        that is read."""
+    def of(self, known: dict[Any, Any], results: Sequence[torch.Tensor], first: int) -> Any:
+        """Reads the object, or finds it among those that are `known` since they were read before. `first`: the position
+        of the first result that is read."""
         result = results[first + self.at]
-        if self.by not in ("cpu", "numpy"):
-            return getattr(result, self.by)()
-        if self.at not in copies:
+        if self.by in ("cpu", "numpy") and self.at not in known:
             with torch.inference_mode(self.in_inference_mode):
-                copies[self.at] = result.cpu()
-        return copies[self.at].numpy() if self.by == "numpy" else copies[self.at]
+                known[self.at] = result.cpu()
+        if self.by == "cpu":
+            return known[self.at]
+        if (self.by, self.number) not in known:
+            known[self.by, self.number] = getattr(known[self.at] if self.by == "numpy" else result, self.by)()
+        return known[self.by, self.number]
 
 
 class LateProgram:

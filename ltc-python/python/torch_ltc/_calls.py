@@ -10,6 +10,7 @@ import abc
 import codecs
 import ctypes
 import functools
+import sys
 import types
 import warnings
 import weakref
@@ -88,21 +89,36 @@ def _is_setting(getter: Any) -> bool:
     return all(type(x) in (*PLAIN, torch.dtype, torch.device) for x in (value if type(value) is tuple else (value,)))
 
 
-#: How the names of functions of `torch._C` begin that tell what a setting of the process is.
-_GETTERS = ("_get_", "_check_")
-#: Functions of ours that tell what the device has done, or holds.
+#: How the names of functions of `torch._C` begin that tell what a setting of the process is; how those may begin that
+#: tell what a function sets; those of other names; and functions that set what nothing tells.
+_GETTERS = ("_get_", "_check_", "get_autocast_", "_is_multithreading_")
+_TELL_OF_SETTER = ("_get_", "_check_", "_is_", "get_", "_")
+_TELL_OF_ATTENTION = {
+    f"sdp_use_{way}": f"_get_{way}_sdp_enabled" for way in ("flash", "math", "mem_efficient", "cudnn")
+}
+_UNTOLD = frozenset("set_flush_denormal _set_fp32_precision_setter _set_throw_on_mutable_data_ptr".split())
+#: Functions of ours that tell what the device has done, or holds, and functions that set what is kept for it.
 _TELLS = frozenset(
-    "cache_dot cached_programs counters executions fallback_count fallbacks metrics_report pending_count take_events"
-    " take_profile".split()
+    "cache_dot cached_programs counters executions fallback_count fallbacks force_fallback get_tensor_id graph_data"
+    " graph_dot graph_hash graph_sites graph_text initial_seed metrics_report pending_count take_events take_profile"
+    " value_id".split()
+)
+_SETS = frozenset(
+    "clear_cache reset_metrics run_graph set_force_fallback set_generator_state set_profiling set_reuse_nodes".split()
 )
 #: Functions of ours that send what is recorded, or wait for it.
 _SENDS = ("mark_step", "sync", "wait")
-#: Packages that take locks only to release them again.
-_OWN_LOCKS = frozenset(("threading", "queue", "logging", "torch", "torch_ltc"))
-#: Getters of settings that there are for each kind of device, with what reads the setting of each.
+#: Packages that take locks of their own, only to release them again; and modules that take them for their callers.
+_OWN_LOCKS = frozenset(("logging", "torch", "torch_ltc"))
+_FOR_CALLERS = frozenset(("threading", "queue"))
+#: Getters and setters of settings that there are for each kind of device, with what reads the setting of each.
 _OF_A_DEVICE = {
-    getter: tuple(functools.partial(getter, kind) for kind in ("cpu", "cuda", "xpu", "mps", "ltc"))
-    for getter in (torch.get_autocast_dtype, torch.is_autocast_enabled)
+    function: tuple(functools.partial(getter, kind) for kind in ("cpu", "cuda", "xpu", "mps", "mtia", "hpu", "ltc"))
+    for getter, setter in (
+        (torch.get_autocast_dtype, torch.set_autocast_dtype),
+        (torch.is_autocast_enabled, torch.set_autocast_enabled),
+    )
+    for function in (getter, setter)
 }
 
 
@@ -112,6 +128,8 @@ class Calls:
     #: The state of the CPU's generator when the step began, and whether the step sets the generator back to it.
     draws_from = b""
     resets_generator = False
+    #: Whether the step asked for that state: a state from elsewhere may be another one when a replay comes.
+    asks_generator = False
     #: Called before a function that asks of what kind a float is (`math.isnan`), with the function and the float; with
     #: `None` where code does not show which float it is given.
     on_kind_check: Callable[[Any, Any], None] = staticmethod(lambda function, given: None)
@@ -124,6 +142,8 @@ class Calls:
     #: Called with each frame and what its code can read, where it begins, for code that may ask for the class or the
     #: identity of a number; returns the same.
     on_class_check: Callable[[types.FrameType, CodeNames], Callable[[], None] | None] = staticmethod(lambda *_: None)
+    #: Tells whether an object is an argument of the step, or in one.
+    is_given: Callable[[Any], bool] = staticmethod(lambda x: False)
     #: Whether the step reads or makes gradients.
     uses_grads = False
     #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.
@@ -176,6 +196,8 @@ class Calls:
                     self.refuse(f"it calls {name}()", frame)
                 elif name in BY_NAME or name == "vars":
                     self.by_name(frame, name)
+                elif name in ("id", "hash") and not ahead:
+                    self._asks_identity(frame, name)
                 return
         else:
             module = getattr(function, "__module__", None) or type(owner).__module__
@@ -206,30 +228,60 @@ class Calls:
         elif module == "gc" and name in OF_THE_COLLECTOR:
             if not ahead:
                 self.speak_to_collector(name)
+        elif module == "_codecs" and "register" in name:
+            self.refuse(f"it calls codecs.{name}()", frame)
         elif module == "_weakref" and name in OF_REFERENCES:
             self.refuse(f"it uses weakref.{name}, which cannot be watched", frame)
         elif module == "torch_ltc._ltc":
-            if name in _TELLS:
-                self.refuse(f"it asks what the device has done or holds, by {name}()", frame)
-            elif name in _SENDS:
-                self.refuse(f"it sends work to the device or waits for it, by {name}(): do so after the step", frame)
+            self._call_of_ours(frame, name)
         elif is_of_torch(module):
-            if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
-                self.refuse(f"it calls {name}()", frame)
-            elif isinstance(owner, STORES):
-                self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
-            elif name == "run_backward" or name in HOOKING:
-                self.uses_grads = True
-            elif module == "torch._C" and name.startswith(_GETTERS) and _is_setting(function):
-                self.note_place("referent", function)
-            elif module == "torch._C" and name.startswith("_set_"):
-                # Setting a setting to what it is does nothing, so it is enough to watch that.
-                getters = [getattr(torch._C, start + name.removeprefix("_set_"), None) for start in _GETTERS]
-                for found in filter(None, getters):
-                    if _is_setting(found):
-                        self.note_place("referent", found)
+            self._call_of_torch(frame, function, owner, name)
         elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet):
             self.refuse(f"it calls {module}.{name}()", frame)
+
+    def _call_of_torch(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
+        """Judges a C function of torch's."""
+        if name == "get_state" and owner is torch.default_generator:
+            self.asks_generator = True
+        if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
+            self.refuse(f"it calls {name}()", frame)
+        elif isinstance(owner, STORES):
+            self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
+        elif name == "run_backward" or name in HOOKING:
+            self.uses_grads = True
+        elif owner is torch._C and name in _UNTOLD:
+            self.refuse(f"it calls {name}()", frame)
+        elif owner is torch._C and name.startswith(_GETTERS) and _is_setting(function):
+            self.note_place("referent", function)
+        elif owner is torch._C and name.startswith(("_set_", "set_")):
+            # Setting a setting to what it is does nothing, so it is enough to watch that.
+            what = name.removeprefix("_").removeprefix("set_")
+            names = [start + what for start in _TELL_OF_SETTER] + [_TELL_OF_ATTENTION.get(what, "")]
+            for getter in filter(None, [getattr(torch._C, asked, None) for asked in names]):
+                if _is_setting(getter):
+                    self.note_place("referent", getter)
+
+    def _call_of_ours(self, frame: types.FrameType, name: str) -> None:
+        """Judges a C function of ours."""
+        if name in _TELLS:
+            self.refuse(f"it asks what the device has done or holds, by {name}()", frame)
+        elif name in _SETS:
+            self.refuse(f"it sets what is kept for the device, by {name}()", frame)
+        elif name in _SENDS:
+            self.refuse(f"it sends work to the device or waits for it, by {name}(): do so after the step", frame)
+
+    def _asks_identity(self, frame: types.FrameType, name: str) -> None:
+        """Code asks which object something is. Of what is older than the step, that is watched; a later call is given
+        other arguments, and makes other objects. The standard library and torch ask only to go over something once."""
+        package = (frame.f_globals.get("__name__") or "").partition(".")[0]
+        if package in ("torch", "torch_ltc") or package in sys.stdlib_module_names:
+            return
+        given = variable_given(frame)
+        is_shown = given is not None
+        hashes: Any = type(given).__hash__
+        by_identity = name == "id" or (is_shown and hashes in (object.__hash__, torch.Tensor.__hash__))
+        if by_identity and not (is_shown and self.is_older(given) and not self.is_given(given)):
+            self.refuse(f"it asks which object something is, by {name}()", frame)
 
     def _warns(self, frame: types.FrameType) -> None:
         """The step warns. Python shows a warning once, so replays need not warn, unless a filter asks for each one."""
@@ -243,7 +295,7 @@ class Calls:
         state has drawn nothing (``torch.random.fork_rng``); it has to be in that state in the end, too."""
         is_default = generator is torch.default_generator
         self.resets_generator = self.resets_generator or is_default
-        return is_default and self.draws_from == state_of(generator)
+        return is_default and self.asks_generator and self.draws_from == state_of(generator)
 
     def _method(
         self, frame: types.FrameType, function: Any, owner: Any, name: str, notify: Callable[..., None]
@@ -252,12 +304,8 @@ class Calls:
         kind = type(owner)
         if kind in (TracedFloat, TracedInt) and frame.f_globals.get("__name__") != "torch_ltc._traced":
             owner._ltc_recorder.expect(plain(owner), "{}", owner)  # a method of the plain class, by whatever name
-        if kind in LOCKS and name not in ("release", "__enter__", "__exit__"):
-            # Whether a lock is held cannot be watched. (A `with` leaves the lock as it was.)
-            if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:
-                self.refuse(f"it asks for a lock by {name}()", frame)
-        elif kind in LOCKS:
-            return
+        if kind in LOCKS:
+            self.uses_lock(frame, owner, name)
         elif kind in (list, deque) and name in ("append", "appendleft"):
             if getattr(owner, "maxlen", None) is not None:
                 self.pushed[id(owner)] = self.pushed.get(id(owner), 0) + (name == "append")
@@ -303,6 +351,19 @@ class Calls:
                 notify()
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
+
+    def uses_lock(self, frame: types.FrameType, lock: Any, name: str) -> None:
+        """Judges a method of a lock. Whether a lock is held cannot be watched, and a replay takes none."""
+        user: types.FrameType | None = frame
+        while user is not None and user.f_globals.get("__name__") in _FOR_CALLERS:
+            user = user.f_back
+        package = (user.f_globals.get("__name__") or "").partition(".")[0] if user is not None else ""
+        if package in _OWN_LOCKS or name in ("release", "__exit__"):
+            return
+        if name != "__enter__":
+            self.refuse(f"it asks for a lock by {name}()", frame)
+        elif self.is_older(lock):
+            self.refuse("it takes a lock, which replays do not: take it around the step", user)
 
     def _encodes(self, frame: types.FrameType) -> None:
         """Code encodes or decodes text, for which it may name a handler of errors that a program registered."""

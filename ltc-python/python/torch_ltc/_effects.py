@@ -38,7 +38,7 @@ _CALLED_AFTER = sys.version_info < (3, 13)
 def changes(function: Any, owner: type | None = None) -> str:
     """Why calls of a function may change something; empty where it is shown that they do not. `owner`: the class of
     `self`, if the function is a method; `self` may be changed."""
-    return _Search(set()).of(function, owner)
+    return _Search(set()).of(function, owner, may_set=owner is not None)
 
 
 def is_iterator(x: Any) -> bool:
@@ -101,8 +101,9 @@ class _Place(NamedTuple):
     #: The function's globals, and its variables of enclosing functions, by name.
     names: dict[str, Any]
     cells: dict[str, Any]
-    #: The class of `self`, if the function is a method.
+    #: The class of `self`, if the function is a method; and whether `self` may be changed.
     owner: type | None
+    may_set: bool
 
     def is_own(self, step: Instruction | None) -> bool:
         """Whether an instruction loads `self` or stores to it."""
@@ -122,6 +123,15 @@ class _Place(NamedTuple):
         """What a name means that is no local variable."""
         return self.cells.get(name, self.names.get(name, getattr(builtins, name, None)))
 
+    def found(self, steps: Sequence[Instruction], at: int) -> Any:
+        """What an instruction loads: a global, a variable of an enclosing function, or an attribute of what such a one
+        holds; `None` for anything else."""
+        if steps[at].opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            return self.of_name(steps[at].argval)
+        if steps[at].opname != "LOAD_ATTR" or not at:
+            return None
+        return getattr(self.found(steps, at - 1), "__dict__", {}).get(steps[at].argval)
+
     def line(self, step: Instruction) -> str:
         """The line of an instruction, as refusals name it."""
         return f" ({self.code.co_filename}:{step.line or self.code.co_firstlineno})"
@@ -130,36 +140,38 @@ class _Place(NamedTuple):
 class _Search:
     """One examination; `seen` is the code that was examined so far."""
 
-    def __init__(self, seen: set[types.CodeType]) -> None:
+    def __init__(self, seen: set[tuple[types.CodeType, bool]]) -> None:
         self.seen = seen
 
-    def of(self, function: Any, owner: type | None) -> str:
-        """As :func:`changes`; empty for code that is being examined already."""
+    def of(self, function: Any, owner: type | None, may_set: bool = False) -> str:
+        """As :func:`changes`; empty for code that is being examined already. `may_set`: `self` may be changed."""
         while type(function) is functools.partial:
             if any(map(is_iterator, (*function.args, *function.keywords.values()))):
                 return "it is given an iterator to go on in"
             function = function.func
         if isinstance(function, types.MethodType):
-            function, owner = function.__func__, type(function.__self__)
+            function, owner, may_set = function.__func__, type(function.__self__), False
         module = getattr(function, "__module__", None) or ""
         if any(function is known for known in _PURE) or module in ("math", "cmath", "torch.optim.lr_scheduler"):
             return ""
         if type(function) is not types.FunctionType:
             return f"it calls {getattr(function, '__qualname__', type(function).__qualname__)}"
-        if function.__code__ in self.seen:
+        if (function.__code__, may_set) in self.seen:
             return ""
-        self.seen.add(function.__code__)
+        self.seen.add((function.__code__, may_set))
         cells = dict(zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ())))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             if is_iterator(value):
                 return f"it is given a {type(value).__qualname__} to go on in"
         for code in parts(function.__code__):
-            place = _Place(code, function.__code__, function.__globals__, cells, owner)
+            place = _Place(code, function.__code__, function.__globals__, cells, owner, may_set)
             steps = list(instructions(code))
             for i, step in enumerate(steps):
                 called = steps[i + 1 : i + 3] if _CALLED_AFTER else steps[max(0, i - 2) : i]
                 if step.opname == "PUSH_NULL" and place.is_known(called):
                     continue
+                if is_iterator(place.found(steps, i)):
+                    return f"it may go on in {step.argval}{place.line(step)}"
                 if why := self._change(place, steps[max(0, i - 2) : i], step):
                     return why if why.endswith(")") else why + place.line(step)
         return ""
@@ -168,7 +180,8 @@ class _Search:
         """Why an instruction may change something else than `self`; empty where it does not. `earlier`: the two before
         it."""
         name, before = step.opname, earlier[-1] if earlier else None
-        if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or (name == "STORE_ATTR" and not place.is_own(before)):
+        sets_other = name == "STORE_ATTR" and not (place.may_set and place.is_own(before))
+        if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or sets_other:
             return f"it may change {step.argval or 'what it is given'}"
         if name.startswith("STORE_FAST") and place.is_own(step):
             return f"it gives {step.argval} another value"
@@ -176,8 +189,6 @@ class _Search:
             return "it calls what its code does not name"
         if name == "BINARY_OP" and step.argrepr.endswith("="):
             return f"it may change a value by {step.argrepr}"
-        if name in ("LOAD_GLOBAL", "LOAD_DEREF") and is_iterator(place.of_name(step.argval)):
-            return f"it may go on in {step.argval}"
         if name == "LOAD_GLOBAL" and "NULL" in step.argrepr:
             called = place.of_name(step.argval)
             return "" if called in _MODULES else self.of(called, None)
@@ -195,7 +206,7 @@ class _Search:
         """The same for all methods with this name that the class of `self` has or inherits."""
         owners: tuple[type, ...] = place.owner.__mro__ if place.owner is not None else ()
         found: list[Callable[..., Any]] = [vars(owner)[name] for owner in owners if name in vars(owner)]
-        whys = (self.of(function, place.owner) for function in found)
+        whys = (self.of(function, place.owner, place.may_set) for function in found)
         return next(filter(None, whys), "" if found else f"it calls {name}, which its class does not have")
 
 

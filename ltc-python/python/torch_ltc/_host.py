@@ -24,6 +24,7 @@ from torch_ltc._compiling import noted_in, seen_draws
 from torch_ltc._flows import KeptIn, is_of_step, only_kept_in
 from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
+    bounds_of,
     computed,
     content,
     leaves_of,
@@ -37,13 +38,13 @@ from torch_ltc._host_words import (
     LIKE,
     METADATA,
     MOVES,
-    OF_MEMORY,
     OF_MEMORY_OF_HOST,
     PLACES,
     USES,
     VIEWS_AND_CASTS,
     computes_with_numbers,
     conditions,
+    tells_memory,
     tells_shape,
 )
 from torch_ltc._host_written import LineWriter
@@ -57,10 +58,6 @@ from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
 
 #: Classes of C functions: what a mode is told of one is torch's own function (see `_patched.py`).
 _OF_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType)
-
-
-def _is_tensor(x: Any) -> bool:
-    return is_tensor(x)
 
 
 def _is_plain(x: Any) -> bool:
@@ -374,14 +371,15 @@ class HostRecorder(LineWriter):
     def _device_call(self, func: Any, args: Any, kwargs: Any, leaves: list[Any], hosts: list[torch.Tensor]) -> Any:
         """Handles a call with tensors on the device, and maybe some of the CPU."""
         word = getattr(func, "__name__", "")
-        goes = [t for t in hosts if (t is args[0]) == (word == "to")]
+        bounds = set(map(id, bounds_of(args))) if hosts else ()
+        goes = [t for t in hosts if (t is args[0]) == (word == "to") and id(t) not in bounds]
         if goes and word in USES and (word == "to" or on_device(args[0])) and all(map(self._may_go, goes)):
             device = next(x.device for x in leaves if on_device(x))
             copies = {id(t): self._upload(t, device) for t in goes}
             args, kwargs = replaced(args, copies), replaced(kwargs, copies)
             leaves = list(leaves_of((args, kwargs)))
             hosts = [x for x in leaves if _is_host(x)]
-        if word in OF_MEMORY or word == "__get__" and getattr(func.__self__, "__name__", "") in OF_MEMORY:
+        if tells_memory(func):
             self._memory_is_seen(args[0])
         self._hand_over(leaves, func)
         generators = [x for x in leaves if isinstance(x, torch.Generator)]
@@ -410,7 +408,7 @@ class HostRecorder(LineWriter):
 
     def _memory_is_seen(self, t: torch.Tensor) -> None:
         """Refuses a program that asks for the memory or version of an argument, which replays do not compare."""
-        if self.is_given(t) and not here_is_torch():
+        if (self.is_given(t) or id(t) in self._given) and not here_is_torch():
             self.obstacle = self.obstacle or f"it looks at the memory or the version of an argument{here()}"
 
     def _may_go(self, t: torch.Tensor) -> bool:
@@ -453,14 +451,19 @@ class HostRecorder(LineWriter):
         if word == "ctc_loss" and on_device(args[0]):
             # Lengths that are on the device are read there, and replays compare them.
             return self._see(func, tuple(map(copy, args)), {name: copy(x) for name, x in kwargs.items()})
-        versions = [t._version for t in tensors]
+        if tells_memory(func):
+            self._memory_is_seen(args[0])
+        # An inference tensor counts no writes.
+        counts = not any(t.is_inference() for t in tensors)
+        versions = [t._version for t in tensors if counts]
         out = self._run(func, args, kwargs)
-        is_own = len(tensors) == 1 and versions == [t._version for t in tensors]
-        if word in METADATA or (is_own and (out is tensors[0] or word == "__get__" and not _is_tensor(out))):
+        is_kept = versions == [t._version for t in tensors if counts]
+        is_own = len(tensors) == 1 and is_kept and (counts or word == "__get__" or word in VIEWS_AND_CASTS)
+        if word in METADATA or (is_own and (out is tensors[0] or word == "__get__" and not is_tensor(out))):
             return out
         if (
             is_own
-            and _is_tensor(out)
+            and is_tensor(out)
             and word in VIEWS_AND_CASTS
             and (on_device(out) or word not in ("as_tensor", "ltc"))
         ):
@@ -479,7 +482,7 @@ class HostRecorder(LineWriter):
     def _hand_over(self, leaves: list[Any], func: Any) -> None:
         """Notes the numbers and CPU tensors that an operator of the device is given. Numbers that the operator only
         computes with, and CPU scalars, are bound anew by replays; all else is guarded."""
-        word, only_computes = getattr(func, "__name__", ""), computes_with_numbers(func)
+        word, only_computes = getattr(func, "__name__", ""), computes_with_numbers(func, leaves)
         for x in leaves:
             if type(x) is TracedFloat and only_computes:
                 self._handed.append((x._ltc_name, plain(x)))

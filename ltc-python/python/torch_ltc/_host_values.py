@@ -24,15 +24,26 @@ _LARGE, _KEPT = 1 << 16, 256
 
 
 def leaves_of(x: Any) -> Iterator[Any]:
-    """What nested lists, tuples and dicts hold."""
+    """What nested lists, tuples, dicts and slices hold."""
     if isinstance(x, (list, tuple)):
         for each in x:
             yield from leaves_of(each)
-    elif type(x) is dict:
+    elif isinstance(x, dict):
         for each in x.values():
             yield from leaves_of(each)
+    elif type(x) is slice:
+        yield from (x.start, x.stop, x.step)
     else:
         yield x
+
+
+def bounds_of(x: Any) -> Iterator[Any]:
+    """What the slices in nested lists and tuples hold: libtorch reads that by itself, where it is a tensor."""
+    if type(x) is slice:
+        yield from (x.start, x.stop, x.step)
+    elif isinstance(x, (list, tuple)):
+        for each in x:
+            yield from bounds_of(each)
 
 
 def replaced(x: Any, others: dict[int, torch.Tensor]) -> Any:

@@ -22,10 +22,20 @@ _OF_SHAPE = frozenset(
 )
 
 
+def _asked(func: Any) -> str:
+    """The name of a method, or of the attribute that a getter gets."""
+    word = getattr(func, "__name__", "")
+    return str(getattr(func.__self__, "__name__", "") if word == "__get__" else word)
+
+
 def tells_shape(func: Any) -> bool:
     """Whether a function tells of a tensor's shape or dtype, and of nothing else."""
-    word = getattr(func, "__name__", "")
-    return (getattr(func.__self__, "__name__", "") if word == "__get__" else word) in _OF_SHAPE
+    return _asked(func) in _OF_SHAPE
+
+
+def tells_memory(func: Any) -> bool:
+    """Whether a function tells about a tensor's memory, version counter or history."""
+    return _asked(func) in _OF_MEMORY
 
 
 #: Functions that make a view, a cast or a copy of a tensor, and nothing else.
@@ -40,7 +50,10 @@ MOVES, USES = frozenset(("to", "ltc", "as_tensor")), frozenset(("to", "copy_", "
 LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_same_size"))
 
 #: Methods and attributes that tell about a tensor's memory, version counter or history.
-OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
+_OF_MEMORY = frozenset(
+    "untyped_storage storage _typed_storage data_ptr storage_offset is_set_to is_shared is_pinned _is_view _version"
+    " _base output_nr _cdata".split()
+)
 #: Methods that tell of the memory of a CPU tensor what may change.
 OF_MEMORY_OF_HOST = frozenset("data_ptr is_shared is_pinned".split())
 #: Methods that tell where a tensor is; what they return is not compared.
@@ -91,7 +104,19 @@ def conditions(func: Any, leaves: list[Any]) -> list[_Condition]:
     return [*([condition] if condition else []), *([_IS_HALF] if is_half else [])]
 
 
-def computes_with_numbers(func: Any) -> bool:
-    """Whether a function of torch's only computes with the numbers that it is given."""
+#: Functions that convert a number to the dtype of a tensor, which raises for one that does not fit a whole dtype.
+_CONVERTS = frozenset("setitem fill masked_fill index_fill full full_like new_full scalar_tensor".split())
+
+
+def _is_whole(x: Any) -> bool:
+    dtype = x.dtype if is_tensor(x) else x
+    return isinstance(dtype, torch.dtype) and not (dtype.is_floating_point or dtype.is_complex)
+
+
+def computes_with_numbers(func: Any, leaves: list[Any]) -> bool:
+    """Whether a function of torch's only computes with the numbers among what it is given (`leaves`)."""
     module = func.__module__ if isinstance(func, types.FunctionType) else getattr(func, "namespace", "torch")
-    return _plain_name(func) in _COMPUTES and (module == "aten" or module.partition(".")[0] == "torch")
+    word = _plain_name(func)
+    if word in _CONVERTS and (any(_is_whole(x) for x in leaves if not is_tensor(x)) or _is_whole(leaves[0])):
+        return False
+    return word in _COMPUTES and (module == "aten" or module.partition(".")[0] == "torch")

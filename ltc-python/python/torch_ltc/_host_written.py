@@ -336,4 +336,6 @@ class LineWriter(TorchFunctionMode):
             return f"({''.join(self._text(y) + ', ' for y in x)})"
         if type(x) is dict:
             return f"{{{', '.join(f'{self._constant(k)}: {self._text(v)}' for k, v in x.items())}}}"
+        if type(x) is slice:
+            return f"slice({self._text(x.start)}, {self._text(x.stop)}, {self._text(x.step)})"
         return self._constant(x)

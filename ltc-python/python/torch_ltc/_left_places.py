@@ -97,6 +97,13 @@ class FoundValue(NamedTuple):
         return now is not self.value and not (is_state(now) and is_state(self.value) and _is_same(now, self.value))
 
 
+def kind_of(x: Any) -> str:
+    """What an object is, as refusals say it."""
+    if isinstance(x, torch.Tensor):
+        return "a tensor with a history" if x.requires_grad else f"a {type(x).__name__} ({x.device}, {x.layout})"
+    return "nothing" if x is MISSING else f"a {type(x).__qualname__}"
+
+
 def is_state(x: Any) -> bool:
     """Whether something is a plain value. The step may have a capture for each that it finds in a place."""
     return type(x) in PLAIN or isinstance(x, enum.Enum)

@@ -2,6 +2,7 @@
 values, exceptions, tracebacks, locks, and getters made by :mod:`operator`."""
 
 import datetime
+import functools
 import gc
 import operator
 import types
@@ -9,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torch_ltc._classes import Classes
+from torch_ltc._effects import instructions
 from torch_ltc._known import HOLDERS, ITERATORS, LOCKS, READ_ATTRIBUTES, WRAPPERS, namespace
 from torch_ltc._names import CodeNames
 
@@ -24,6 +26,12 @@ PARTS_OF_ERRORS = {name: vars(BaseException)[name] for name in "args __cause__ _
 #: Attributes that lead to a frame, whose variables nothing tells of.
 _TO_FRAMES = frozenset("tb_frame gi_frame cr_frame ag_frame".split())
 _ASKS_FOR_TEXT = frozenset("repr ascii __repr__ __str__".split())
+
+
+@functools.lru_cache(4096)
+def _has_with(code: types.CodeType) -> bool:
+    """Whether code has a `with` statement."""
+    return any(step.opname in ("BEFORE_WITH", "LOAD_SPECIAL") for step in instructions(code))
 
 
 class Parts(Classes):
@@ -80,6 +88,8 @@ class Parts(Classes):
         if kind in LOCKS:
             if not _ASKS_FOR_TEXT.isdisjoint((*info.globals, *info.attributes)):
                 self.refuse("it asks for the state of a lock by its text", frame)
+            if _has_with(frame.f_code):  # no event tells of it
+                self.uses_lock(frame, x, "__enter__")
             return ()
         if kind is types.TracebackType:
             if info.all_attributes:

@@ -188,9 +188,9 @@ class ReturnSpec:
         for place, at in self._returned_numbers.items():
             flat[place] = late[-1 - at] if at < 0 else (returned or ())[at]
         if self._read:
-            copies: dict[Any, Any] = {}
+            known: dict[Any, Any] = {}
             for place, read in self._read.items():
-                flat[place] = read.of(copies, results, self._first_read)
+                flat[place] = read.of(known, results, self._first_read)
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad

@@ -24,7 +24,7 @@ from torch_ltc._flows import are_kept
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left_places import MISSING, FoundValue, LeftPlaces, freed_error, is_state
+from torch_ltc._left_places import FoundValue, LeftPlaces, freed_error, is_state, kind_of
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._refusals import OUTSIDE, with_advice
 from torch_ltc._results import (
@@ -37,19 +37,12 @@ from torch_ltc._results import (
     not_rebuilt,
     note_aliases,
 )
-from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, is_tensor, on_device
+from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
-
-
-def _kind_of(x: Any) -> str:
-    """What an object is, as refusals say it."""
-    if is_tensor(x):
-        return "a tensor with a history" if x.requires_grad else f"a {type(x).__name__} ({x.device}, {x.layout})"
-    return "nothing" if x is MISSING else f"a {type(x).__qualname__}"
 
 
 def _version(x: torch.Tensor) -> int:
@@ -263,6 +256,8 @@ class Run:
         recorder.is_older = survey.is_older
         recorder.on_kept = survey.note_own
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
+        own = self._call.arguments.objects if self._call.arguments is not None else []
+        survey.is_given = lambda x: any(x is y for y in (*own, *self._inputs))
         survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
         survey.on_program_frame = recorder.activate_within
         survey.on_class_check = recorder.make_plain_within
@@ -358,6 +353,10 @@ class Run:
             why = f"it changes {ambient.changed()}"
         if not why and _ltc.gather_by_python([*self.reads.watch.tensors(), *self._inputs]):
             why = "the node that adds up a gradient (AccumulateGrad) has hooks"
+        if not why and _ltc.any_is_dual(self._inputs):
+            why = (
+                "it is given a tensor with a tangent (forward_ad.make_dual), through which replays do not differentiate"
+            )
         outside = self._made_outside()
         if outside and survey.uses_grads and torch.is_grad_enabled():
             why = why or OUTSIDE
@@ -459,7 +458,7 @@ class Run:
         found = [f for f in self._call.found if f.is_other]
         other = [f for f in found if not (LeftPlaces.accepts(f.current) or is_state(f.current))]
         why = (
-            f"it puts {_kind_of(other[0].current)} in the place of {_kind_of(other[0].value)} ({other[0].name})"
+            f"it puts {kind_of(other[0].current)} in the place of {kind_of(other[0].value)} ({other[0].name})"
             if other
             else ""
         )

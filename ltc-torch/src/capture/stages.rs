@@ -46,7 +46,7 @@ pub(super) struct Noted {
     /// When the capture began.
     pub(super) since: Moment,
     /// The storages that were used, in order of first use.
-    pub(super) holds: Vec<Hold<Storage>>,
+    pub(super) holds: Vec<Option<Hold<Storage>>>,
     /// What each of them held at its first use.
     pub(super) starts: Vec<Option<TraceValue>>,
     /// What was copied from the host.
@@ -151,8 +151,8 @@ struct Collected {
     /// Storages that others hold besides the capture, and what they held at first.
     storages: Vec<Hold<Storage>>,
     starts: Vec<Option<TraceValue>>,
-    /// What temporaries of the step held at first: only the capture held them. What they were computed from may be
-    /// looked up later.
+    /// What temporaries of the step, which are gone, held at first. What they were computed from may be looked up
+    /// later.
     gone: Vec<Option<TraceValue>>,
     uploads: Vec<Arc<DataCell>>,
 }
@@ -163,7 +163,7 @@ impl Collected {
         let fills = inputs.iter().map(|t| is_all_of_memory(t)).collect::<Result<Vec<_>, _>>()?;
         let (mut storages, mut starts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         for (hold, start) in noted.holds.into_iter().zip(noted.starts) {
-            if hold.is_shared() {
+            if let Some(hold) = hold.filter(Hold::is_shared) {
                 storages.push(hold);
                 starts.push(start);
             } else {
