@@ -49,6 +49,7 @@ from torch_ltc._known import (
 from torch_ltc._models import MODELS
 from torch_ltc._names import PLAIN, CodeNames, code_of, has_constant_name
 from torch_ltc._traced import TracedFloat, TracedInt, plain
+from torch_ltc._writes import writes_of
 
 
 def state_of(generator: torch.Generator) -> bytes:
@@ -150,6 +151,10 @@ class Calls:
     appends: dict[int, tuple[Any, int]]
     #: How often it called `append` of a bounded deque, by identity.
     pushed: dict[int, int]
+    #: The older lists and deques to which it appended, by identity, and how long each was before.
+    firsts: dict[int, tuple[Any, int]]
+    #: What code may change by C functions that it was seen to have under other names.
+    writing: dict[types.CodeType, frozenset[str]]
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed."""
@@ -283,6 +288,17 @@ class Calls:
         if by_identity and not (is_shown and self.is_older(given) and not self.is_given(given)):
             self.refuse(f"it asks which object something is, by {name}()", frame)
 
+    def note_writer(self, code: types.CodeType, function: str) -> None:
+        """Notes that code calls a C function, or has it at hand, which may change something. Its name in the code may
+        be another one."""
+        known, found = self.writing.get(code, frozenset()), writes_of(function)
+        if not found <= known:
+            self.writing[code] = known | found
+
+    def throw_into(self, generator: "types.GeneratorType[Any, Any, Any]") -> None:
+        """Code throws an exception into a generator; see `_errors.py`."""
+        raise NotImplementedError
+
     def _warns(self, frame: types.FrameType) -> None:
         """The step warns. Python shows a warning once, so replays need not warn, unless a filter asks for each one."""
         if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
@@ -307,6 +323,8 @@ class Calls:
         if kind in LOCKS:
             self.uses_lock(frame, owner, name)
         elif kind in (list, deque) and name in ("append", "appendleft"):
+            if self.is_older(owner) and not code_of(frame.f_code, frame.f_globals).quiet:
+                self.firsts.setdefault(id(owner), (owner, len(owner)))
             if getattr(owner, "maxlen", None) is not None:
                 self.pushed[id(owner)] = self.pushed.get(id(owner), 0) + (name == "append")
             elif self.is_older(owner):
@@ -316,6 +334,8 @@ class Calls:
             self.appends.pop(id(owner), None)
         elif kind is types.GeneratorType and name == "send":
             self.refuse("it sends something to a generator", frame)
+        elif kind is types.GeneratorType and name == "throw":
+            self.throw_into(owner)
         elif isinstance(owner, type):
             # A constructor or class method: allowed for classes whose objects hold nothing that is hidden.
             if name in CLASS_METHODS:

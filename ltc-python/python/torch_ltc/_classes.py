@@ -16,6 +16,7 @@ from torch_ltc._calls import Calls
 from torch_ltc._known import ATOMS, NOTHING, READ_ATTRIBUTES, SPECIAL, is_of_python, lookup, takes_numbers
 from torch_ltc._looked_at import LookedAt
 from torch_ltc._names import CodeNames
+from torch_ltc._writes import writes_of
 
 PARTS_OF_FUNCTIONS: dict[str, Any] = {
     name: part
@@ -139,6 +140,12 @@ class Classes(Calls):
             return []
         if type(value) in OF_C or isinstance(value, _GETTERS):
             return [value]
+        if (
+            type(value) in _METHODS_OF_C
+            and writes_of(value.__name__)
+            and not (writes_of(name) or name == value.__name__)
+        ):
+            self.refuse(f"{kind.__qualname__}.{name} is {value.__qualname__}, of whose calls nothing tells")
         return self._of_descriptor(kind, name, value) if hasattr(type(value), "__get__") else []
 
     def _of_descriptor(self, kind: type, name: str, value: Any) -> list[Any]:
@@ -222,6 +229,8 @@ class Classes(Calls):
             elif value is NOTHING:
                 continue
             elif not _holds(value):
+                if type(value) in _METHODS_OF_C and value.__name__ != name:
+                    self.note_writer(code, value.__name__)
                 found += self._of_descriptor(kind, name, value)
             elif not is_only_used(value, name, info):
                 found.append(value)

@@ -15,6 +15,7 @@ import threading
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque
+from contextvars import Token
 from typing import Any, cast
 
 import torch
@@ -26,7 +27,7 @@ ATOMS: frozenset[type] = frozenset(
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
         *(types.CodeType, types.ClassMethodDescriptorType, re.Pattern),
         type(torch.autograd.Variable._execution_engine),
-        *(datetime.date, datetime.timedelta, datetime.timezone),
+        *(datetime.date, datetime.timedelta, datetime.timezone, type(Token.MISSING)),
     )
 )
 #: The classes of locks. A lock's state cannot be watched.
@@ -51,7 +52,11 @@ ITERATORS: tuple[type, ...] = (
     *(zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType),
 )
 #: Views of dicts.
-VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_ORDERED = OrderedDict[str, int]()
+VIEWS: tuple[type, ...] = (
+    *(type({}.keys()), type({}.values()), type({}.items())),
+    *map(type, (_ORDERED.keys(), _ORDERED.values(), _ORDERED.items())),
+)
 #: Classes of containers that hold nothing but their members.
 CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset, deque)
 #: C classes whose Python subclasses hold nothing that cannot be looked at.
@@ -183,7 +188,13 @@ def _hidden_dict(kind: Any) -> Any:
 
 
 def namespace(x: Any) -> dict[str, Any] | None:
-    """The dict of an object's attributes, where it has one."""
+    """The dict of an object's attributes, where it has one that is no more than a dict."""
+    found = any_namespace(x)
+    return found if type(found) is dict else None
+
+
+def any_namespace(x: Any) -> Any:
+    """The same, where that may be of a class of the program's."""
     try:
         hidden = _hidden_dict(cast(Any, type(x)))
         if hidden is not None:
@@ -192,7 +203,7 @@ def namespace(x: Any) -> dict[str, Any] | None:
             found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
     except (AttributeError, TypeError):
         return None
-    return found if type(found) is dict else None
+    return found
 
 
 @functools.lru_cache(4096)

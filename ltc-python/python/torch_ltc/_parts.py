@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_ltc._classes import Classes
 from torch_ltc._effects import instructions
-from torch_ltc._known import HOLDERS, ITERATORS, LOCKS, READ_ATTRIBUTES, WRAPPERS, namespace
+from torch_ltc._known import HOLDERS, LOCKS, READ_ATTRIBUTES, WRAPPERS, namespace
 from torch_ltc._names import CodeNames
 
 #: Functions of `operator` whose results read attributes, or call methods, by name.
@@ -119,4 +119,4 @@ class Parts(Classes):
         if kind is types.GeneratorType:
             self.to_frame(info, frame)
             return ()
-        return gc.get_referents(x) if kind in ITERATORS else ()
+        return gc.get_referents(x)

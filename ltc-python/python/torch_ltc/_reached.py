@@ -9,21 +9,19 @@ code computes names (`getattr(x, name)`), which opens all attributes. Objects th
 import enum
 import functools
 import gc
-import itertools
 import operator
 import sys
 import threading
 import types
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
-from contextvars import ContextVar
+from collections.abc import Iterable
+from contextvars import Context, ContextVar, Token
 from typing import Any, cast
 
 import torch
 
-from torch_ltc._classes import OF_C, PARTS_OF_FUNCTIONS, is_only_used
-from torch_ltc._counters import entries_of, only_appends
+from torch_ltc._classes import OF_C, PARTS_OF_FUNCTIONS
 from torch_ltc._known import (
     ATOMS,
     CONTAINERS,
@@ -32,6 +30,7 @@ from torch_ltc._known import (
     READ_ATTRIBUTES,
     TAKE_NUMBERS,
     VIEWS,
+    any_namespace,
     base_of,
     is_of_torch,
     is_open,
@@ -40,13 +39,15 @@ from torch_ltc._known import (
     takes_numbers,
 )
 from torch_ltc._names import BY_NAME, CodeNames, code_of, computes_unseen
-from torch_ltc._only_set import OnlySet
-from torch_ltc._parts import DESCRIPTORS, PARTS_OF_ERRORS, Parts
+from torch_ltc._parts import DESCRIPTORS, PARTS_OF_ERRORS
 from torch_ltc._places import owners
+from torch_ltc._spaces import Spaces
 
 #: Classes of objects in modules that are not looked at where names are computed: frames and calls show what they do.
 _OF_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
+#: Classes that are written in C, and whose objects can be looked at.
+_RARE = (functools.partial, functools._lru_cache_wrapper, ContextVar, weakref.ref)
 #: The qualified names of code that reads version counters only to put them back begin with this.
 _PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
 #: A container with more members than this refuses the step.
@@ -72,12 +73,19 @@ def members_of(x: Any) -> list[Any]:
     return list(base_of(x).__iter__(x))
 
 
-class Reached(Parts):
+def _may_hold(x: Any) -> bool:
+    """Whether code may come to something that changes by an object that it finds in a module under a computed name.
+    Functions, classes and modules are many, and what these do shows when it is done."""
+    kind = type(x)
+    return not isinstance(x, _OF_MODULES) and (is_open(cast(Any, kind)) or kind in _RARE or kind in ITERATORS)
+
+
+class Reached(Spaces):
     """The part of a survey that goes from an object to what it holds."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.appends, self.pushed = {}, {}
+        self.appends, self.pushed, self.firsts, self.writing = {}, {}, {}, {}
         #: True while all attributes of an object are looked at (:meth:`open`): the code uses few of them, so C
         #: functions among them are not judged.
         self._opens = False
@@ -90,13 +98,6 @@ class Reached(Parts):
         self.on_host: dict[int, tuple[torch.Tensor, int]] = {}
         #: Whether the step reaches scripted functions, whose operators no mode sees.
         self.is_scripted = False
-        #: Places, as `(id(dict), key)`, in which the step leaves something: what stands there is an input, or a part of
-        #: the call's key.
-        self.given_places: frozenset[tuple[int, Any]] = frozenset()
-        #: Older lists and deques that code only appends to, by identity, with the length of a list, and with the
-        #: identities of what was in a deque.
-        self._appended: dict[int, tuple[list[Any] | deque[Any], Any]] = {}
-        self.only_set = OnlySet()
 
     def older_tensors(self) -> list[torch.Tensor]:
         """The tensors that are older than the step and that it reached."""
@@ -152,7 +153,7 @@ class Reached(Parts):
         if kind in DESCRIPTORS:
             return self._descriptor(x, info, frame)
         if issubclass(kind, types.ModuleType):
-            return self._module(x, kind, info, code)
+            return self._module(x, kind, info, frame)
         if issubclass(kind, type):
             if x.__module__ in ("decimal", "_decimal"):
                 self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
@@ -187,40 +188,34 @@ class Reached(Parts):
             self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
             return ()
         if kind in ITERATORS:
-            return self._hidden(x, old, frame) if old else self._started(x, kind, info, frame)
+            return self._hidden(x, info, old, frame) if old else self._started(x, kind, info, frame)
         if issubclass(kind, threading.local):
             self.note_place("thread", x, None, code)
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
-            return self._array(x, kind, old, frame)
+            return self._array(x, kind, info, old, frame)
         if kind is functools._lru_cache_wrapper:
-            return [*self._results(x, code), *self._attributes(vars(x), info, code, old)] if old else ()
+            found = self._attributes(vars(x), info, code, old)
+            return [*self._results(x, code), *found] if old else [*found, *gc.get_referents(x)]
         if kind is operator.attrgetter:
             return self._getter(x, info, frame)
         if self._is_part(kind):
             return self._inside(x, kind, info, frame, old)
         if issubclass(kind, BaseException) and not old:
-            found = self._instance(x, kind, info, code, old) if is_open(cast(Any, kind)) else ()
+            found = [*self._instance(x, kind, info, code, old)] if is_open(cast(Any, kind)) else []
             return [*found, *self._error(x, info)]
         if kind is types.FrameType and not old:  # one that has ended
             self.refuse("it reads what a frame holds", frame)
+            return ()
         if issubclass(kind, torch.jit.ScriptFunction):
             self.is_scripted = True
         if is_scripted(x):
-            return self._hidden(x, old, frame)
+            return self._hidden(x, info, old, frame)
         if is_open(cast(Any, kind)):
             return self._instance(x, kind, info, code, old)
         if is_of_torch(kind.__module__):
             return self._of_torch(x, kind, info, frame, old)
-        return self._hidden(x, old, frame)
-
-    def _note_contents(self, kind: str, x: Any, info: CodeNames, code: types.CodeType) -> None:
-        """Notes the contents of an older container (or cell, or variable of a context) as a place, and as looked at."""
-        self.note_place(kind, x, None, code)
-        if kind in ("dict", "members"):
-            self.looked_at.note_container(x, info)
-        else:
-            self.looked_at.note_other(x, info)
+        return self._hidden(x, info, old, frame)
 
     def _of_torch(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
         """The attributes of libtorch's own objects: what may change besides of them is part of the key, or is compared
@@ -236,25 +231,26 @@ class Reached(Parts):
         while stack:
             x = stack.pop()
             kind = type(x)
-            if kind in ATOMS or id(x) in done or isinstance(x, _OF_FUNCTIONS) or not self.is_older(x):
+            if kind in ATOMS or id(x) in done or not self.is_older(x):
                 continue
             done.add(id(x))
             space = namespace(x)
+            inside: Iterable[Any]
             if isinstance(x, (types.ModuleType, type)):
                 if x.__name__ in TAKE_NUMBERS:
                     self.expect_unseen_float_calls()
                 inside = self._reach(x, kind, everything, frame, True)
                 if isinstance(x, types.ModuleType):
                     self.note_place("dict", x.__dict__, None, frame.f_code)
-                    inside = [
-                        y
-                        for y in self._values(vars(x))
-                        if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
-                    ]
+                    values = self._values(vars(x))
+                    inside = [*filter(_may_hold, values)]
+                    for y in values:
+                        if type(y) is types.FunctionType and y.__dict__:
+                            inside += self.added(y, info.closing(), frame.f_code, True)
                 stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
-            elif (space is None and not _slots(cast(Any, kind)) and not issubclass(kind, CONTAINERS)) or issubclass(
-                kind, torch.Tensor
-            ):
+            elif isinstance(x, _OF_FUNCTIONS) or issubclass(kind, torch.Tensor):
+                inside = self._attributes(space, everything, frame.f_code, True) if space is not None else ()
+            elif space is None and not _slots(cast(Any, kind)) and not issubclass(kind, CONTAINERS):
                 continue
             elif issubclass(kind, CONTAINERS):
                 inside = [*self._reach(x, kind, everything, frame, True)]
@@ -266,75 +262,6 @@ class Reached(Parts):
                 self.look(y, everything if info.goes_on else info.closing().shut(), frame)
         self._opens = False
 
-    def note_only_set(self, holder: dict[Any, Any], name: Any, reader: types.CodeType) -> None:
-        """Notes a place that code sets and does not read; see the survey."""
-        raise NotImplementedError
-
-    def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
-        """Whether an object was there before the step, or may have been; see the survey."""
-        raise NotImplementedError
-
-    def read_of(
-        self, x: Any, name: str, info: CodeNames, code: types.CodeType, is_variable: bool, is_held: Callable[[], bool]
-    ) -> Iterable[Any]:
-        """What code may read of an object that it finds under a name. Of a list to which it only appends, nothing; of a
-        dict from which it only takes entries by constant keys, these entries; of anything else, the object. `is_held`:
-        whether what holds the object under this name is older than the step."""
-        if name in info.added and not is_variable:
-            return (x,)
-        holds = type(x) in (dict, defaultdict) and any(type(y) in (list, deque) for y in x.values())
-        methods = only_appends(code, name, is_variable) if holds or type(x) in (list, deque) else frozenset()
-        if methods and not holds:
-            return self._only_appended(x, methods)
-        if methods:
-            if self.is_older(x):
-                self.note_place("dict", x, None, code)
-                if isinstance(x, defaultdict):
-                    self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
-            read = [self._only_appended(y, methods) if type(y) in (list, deque) else (y,) for y in x.values()]
-            return [*x.keys(), getattr(x, "default_factory", None), *itertools.chain(*read)]
-        keys = entries_of(code, name, is_variable) if type(x) is dict else None
-        if keys is not None and self.may_be_older(x, is_held):
-            for key in keys:
-                self.note_place("entry", x, key, code)
-            return [x[key] for key in keys if key in x and (id(x), key) not in self.given_places]
-        return (x,)
-
-    def _only_appended(self, x: list[Any] | deque[Any], methods: frozenset[str]) -> Iterable[Any]:
-        """Notes what is in a list or deque to which code only appends by these methods, if it is older than the step.
-        Of what `extend` appends, a bounded deque shows only a part."""
-        if not self.is_older(x) or (getattr(x, "maxlen", None) is not None and methods != {"append"}):
-            return (x,)
-        self._appended.setdefault(id(x), (x, [*map(id, x)] if type(x) is deque else len(x)))
-        return ()
-
-    def appended(self) -> list[tuple[list[Any] | deque[Any], list[Any]]]:
-        """The lists and deques to which the step appended, and what it appended."""
-        return [(x, new) for x, before in self._appended.values() if (new := self._new_in(x, before))]
-
-    def _new_in(self, x: Any, before: Any) -> list[Any]:
-        """What the step appended to a list or deque; `before`: the length of a list, or the identities of what was in a
-        deque, from which appending may push out the first."""
-        if type(x) is list:
-            return x[before:]
-        now, most = [*x], x.maxlen
-        count = len(now) - len(before) if most is None else self.pushed.get(id(x), 0)
-        new = now[max(len(now) - count, 0) :]
-        expected = [*before, *map(id, new)]
-        is_whole = len(now) == (len(before) + count if most is None else min(len(before) + count, most))
-        if not is_whole or [*map(id, now)] != expected[len(expected) - len(now) :]:
-            self.refuse("what it appends to a deque is taken out again, by another thread or by code that is not seen")
-        return new
-
-    def _values(self, space: dict[Any, Any]) -> list[Any]:
-        """The values of a dict, but for those that are inputs of the step."""
-        at = id(space)
-        return (
-            [x for name, x in dict.items(space) if (at, name) not in self.given_places]
-            if self.given_places
-            else [*dict.values(space)]
-        )
-
     def _is_small(self, x: Any, frame: types.FrameType) -> bool:
         """Whether a container is small enough to be looked at; refuses the step if not."""
         count = base_of(x).__len__(x)
@@ -342,16 +269,22 @@ class Reached(Parts):
             self.refuse(f"it reaches a {type(x).__qualname__} of {count} members", frame)
         return bool(count <= _MANY)
 
-    def _module(self, x: types.ModuleType, kind: type, info: CodeNames, code: types.CodeType) -> Iterable[Any]:
-        """The attributes of a module that the code names."""
+    def _module(self, x: types.ModuleType, kind: type, info: CodeNames, frame: types.FrameType) -> Iterable[Any]:
+        """The attributes of a module that the code names; looks at the others where the code computes names."""
+        code = frame.f_code
         self.note_place("class", x, None, code)
         if "__getattr__" in x.__dict__:
             # It answers for names that the module lacks, so a missing name is watched, too.
             self.note_place("entry", x.__dict__, "__getattr__", code)
             info = info.lacking()
-        if kind is types.ModuleType:
-            return self._attributes(x.__dict__, info, code, True)
-        return [*self._attributes(x.__dict__, info, code, True, kind), *self._class_attributes(kind, info, code)]
+        # Functions, classes and modules in it are many, and what they do shows when it is done.
+        found = self._attributes(x.__dict__, info, code, True, None if kind is types.ModuleType else kind, False)
+        if info.all_attributes:
+            self.note_place("dict", x.__dict__, None, code)
+            self.looked_at.note_space(x.__dict__, info, True)
+            if not self._opens:
+                self.open(x, info, frame)
+        return found if kind is types.ModuleType else [*found, *self._class_attributes(kind, info, code)]
 
     def _results(self, x: Any, code: types.CodeType) -> Iterable[Any]:
         """The mutable results in the cache of a function (`lru_cache`), and other objects that it holds. A call with
@@ -369,13 +302,20 @@ class Reached(Parts):
         in_c = [y for y in found if type(y) in OF_C or isinstance(y, (operator.attrgetter, operator.methodcaller))]
         return [*in_c, *(y for y in mutable if type(y) in CONTAINERS or is_open(cast(Any, type(y))))]
 
-    def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
-        """An object whose state cannot be looked at: refuses the step if the object is older."""
+    def _hidden(self, x: Any, info: CodeNames, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        """What an object of an unknown class holds, if the step has made it: the collector knows that. Refuses the step
+        if the object is older, since its state cannot be looked at."""
+        kind = type(x)
         if old:
-            self.refuse(f"it uses a {type(x).__module__}.{type(x).__qualname__}, which cannot be watched", frame)
-        return ()
+            self.refuse(f"it uses a {kind.__module__}.{kind.__qualname__}, which cannot be watched", frame)
+            return ()
+        if kind is Token:  # besides, it holds the context
+            return (x.var, x.old_value)
+        if kind is Context:
+            return [*x.keys(), *x.values()]
+        return [*self._instance(x, kind, info, frame.f_code, old), *(y for y in gc.get_referents(x) if y is not kind)]
 
-    def _array(self, x: Any, kind: type, old: bool, frame: types.FrameType) -> Iterable[Any]:
+    def _array(self, x: Any, kind: type, info: CodeNames, old: bool, frame: types.FrameType) -> Iterable[Any]:
         """An object of numpy's: the content of small arrays is watched, larger ones refuse the step."""
         self.note_place("referent", _errors_of_numpy)
         if kind.__name__ == "ndarray" and old:
@@ -390,7 +330,7 @@ class Reached(Parts):
         elif kind.__name__ in ("ndarray", "ufunc", "dtype"):
             return ()
         elif not hasattr(x, "itemsize") or hasattr(x, "__setitem__"):  # matrices, records
-            return self._hidden(x, old, frame)
+            return self._hidden(x, info, old, frame)
         return ()
 
     def _of_c(self, x: Any, kind: type, frame: types.FrameType) -> Iterable[Any]:
@@ -398,6 +338,7 @@ class Reached(Parts):
         owner = x.__self__
         if type(owner).__module__ == "pybind11_builtins":
             return ()
+        self.note_writer(frame.f_code, x.__name__)
         if kind is types.BuiltinFunctionType:
             if not self._opens:
                 self.call_of_c(frame, x, ahead=True)
@@ -408,7 +349,8 @@ class Reached(Parts):
         return () if type(owner) is types.ModuleType else (owner,)
 
     def _descriptor(self, x: Any, info: CodeNames, frame: types.FrameType) -> Iterable[Any]:
-        """What is left of a slot or a C method without its object: code that has it at hand may read by it."""
+        """What is left of a slot or a C method without its object: code that has it at hand may read or write by it."""
+        self.note_writer(frame.f_code, x.__name__)
         if isinstance(x, types.MemberDescriptorType) and x.__objclass__.__flags__ & 1 << 9:
             self.refuse(f"it reads {x.__objclass__.__qualname__}.{x.__name__} by the slot itself", frame)
         elif x.__name__ in READ_ATTRIBUTES or x.__name__ == "__dict__":
@@ -422,6 +364,7 @@ class Reached(Parts):
                 self.note_place("slot", x, vars(functools.partial)[part], frame.f_code)
             self.note_place("namespace", x, None, frame.f_code)
         if type(x.func) is types.BuiltinFunctionType:
+            self.note_writer(frame.f_code, x.func.__name__)
             self.call_of_c(frame, x.func, ahead=True)
             if x.func.__name__ in BY_NAME:
                 for value in x.args:
@@ -449,10 +392,10 @@ class Reached(Parts):
         found: list[Any] = []
         if kind is not torch.Tensor or x.__dict__:
             found += self._instance(x, kind, info, code, old)
-        elif info.may_lack or info.stored:
-            for name in info.may_lack | info.stored:
-                if self._lookup(kind, name) is NOTHING:
-                    self.note_place("entry", x.__dict__, name, code)
+        else:
+            # What the class has under these names is not looked for in so many dicts.
+            names = [n for n in info.may_lack | info.stored if self._lookup(kind, n) is NOTHING]
+            found += self._attributes(x.__dict__, info, code, old, names=names)
         if kind in (torch.Tensor, torch.nn.Parameter):
             hooks = (x._backward_hooks, x._post_accumulate_grad_hooks)
             found += [which for which in hooks if which is not None]
@@ -477,12 +420,7 @@ class Reached(Parts):
 
     def added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
         """The attributes that programs gave a function, as far as the code may read them."""
-        space = x.__dict__
-        if info.all_attributes and space:
-            if old:
-                self.note_place("dict", space, None, code)
-            return self._values(space)
-        return self._attributes(space, info, code, old) if space or info.may_lack or info.stored else []
+        return self._attributes(x.__dict__, info, code, old)
 
     def _instance(self, x: Any, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """The attributes of an object that the code names: in its `__dict__`, in slots, and on its class."""
@@ -500,20 +438,17 @@ class Reached(Parts):
             for name in info.attributes & {"name", "value"}:
                 self.note_place("entry", space, f"_{name}_", code)
         on_class = self._class_attributes(kind, info, code)
+        if space is None and isinstance(other := any_namespace(x), dict) and other is not x:
+            found.append(other)  # as a dict of the program's, which is read by keys, too
+            if old:
+                self.note_place("namespace", x, None, code)
         if space is not None:
             if old:
                 owners[id(space)] = kind.__qualname__
                 if not isinstance(x, threading.local):
                     self.note_place("namespace", x, None, code)
             # A `SimpleNamespace` compares and prints all its attributes.
-            if info.all_attributes or isinstance(x, types.SimpleNamespace):
-                if old:
-                    self._note_contents("dict", space, info, code)
-                for name in space:
-                    self._hides(kind, name, code)
-                found += self._values(space)
-            else:
-                found += self._attributes(space, info, code, old, kind)
+            found += self._attributes(space, info, code, old, kind, isinstance(x, types.SimpleNamespace) or None)
             modules = space.get("_modules")
             if type(modules) is dict and "_orig_mod" in modules and isinstance(x, torch.nn.Module):
                 # A wrapper (of `torch.compile` or ours): code that is not observed passes attributes on to the module.
@@ -530,32 +465,3 @@ class Reached(Parts):
                 if hasattr(x, name):
                     found.append(getattr(x, name))
         return [*found, *on_class]
-
-    def _attributes(
-        self, space: dict[str, Any], info: CodeNames, code: types.CodeType, old: bool, kind: type | None = None
-    ) -> list[Any]:
-        """What a namespace has under the names that the code uses. A name that is missing is watched where the code
-        minds that, or where the class `kind` has an answer for it."""
-        found: list[Any] = []
-        if old:
-            self.looked_at.note_space(space, info)
-        for name in info.attributes:
-            if old and name in info.only_set:
-                self.note_only_set(space, name, code)
-                if name in space and kind is not None:
-                    self._hides(kind, name, code)
-                continue
-            if name in space:
-                if old:
-                    self.note_place("entry", space, name, code)
-                if old and name in info.added:  # the code alone does not show what becomes of it
-                    self.note_place("entry", space, name)
-                if kind is not None:
-                    self._hides(kind, name, code)
-                if (id(space), name) not in self.given_places and not is_only_used(space[name], name, info):
-                    found += self.read_of(space[name], name, info, code, False, lambda: old)
-            elif old and (
-                name in info.may_lack or name in info.stored or (kind is not None and self._is_asked(kind, name))
-            ):
-                self.note_place("entry", space, name, code)
-        return found

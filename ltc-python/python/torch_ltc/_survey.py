@@ -33,7 +33,7 @@ from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
 from torch_ltc._collector import all_shown, calls_keep_references
-from torch_ltc._functions import Functions
+from torch_ltc._errors import Errors
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
@@ -54,13 +54,13 @@ from torch_ltc._names import (
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES
 from torch_ltc._readers import Readers
-from torch_ltc._writes import CONTENTS, EVERYTHING, SWALLOW
+from torch_ltc._writes import CONTENTS, EVERYTHING
 
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
 _IS_CONTAINER = 1 << 14
 
 
-class Survey(Functions):
+class Survey(Errors):
     """Notes what a step reads. A context manager, within which it is the profile function of this thread.
 
     `given`: arguments and gradients, which are other objects at each call. `renewed`: places in which the step puts new
@@ -112,10 +112,6 @@ class Survey(Functions):
         self._variants: dict[types.CodeType, dict[int, CodeNames]] = {}
         #: When the variables of the frames that are running were looked at, as that number, by identity.
         self._looked: dict[int, int] = {}
-        #: The frame and the name of the C function that was called last, if nothing came after that; and the names of
-        #: the C functions that called the code of frames, by the identity of these.
-        self._last = (0, "")
-        self._called_by: dict[int, str] = {}
         #: Objects that the garbage collector does not track. Whether they are older than the step is not known until
         #: the step ends: then those which nobody holds any more were made by it.
         self._untracked: dict[int, Any] = {}
@@ -164,13 +160,14 @@ class Survey(Functions):
             sys.setprofile(None)
         elif not self.obstacle:
             self.obstacle = "it installs a profile function"
+        self.expect_no_error(None, "return")
         while self._within:
             self._within.pop()[1]()
         if self._collects != self._collected:
             self.refuse("it turns the garbage collector on or off")
         if any(len(x) < expected for x, expected in self.appends.values()):
             self.refuse("what it appends to a list is taken out again, by another thread or by code that is not seen")
-        self.appends = {}
+        self._look_at_appends()
         if self._filters != list(warnings.filters):
             self.refuse("it changes the filters of warnings")
         self._filters = []
@@ -188,6 +185,14 @@ class Survey(Functions):
             self.look_at_functions()
         self._seen, self._containers = set(), {}
         self.looked_at.close()
+
+    def _look_at_appends(self) -> None:
+        """Refuses the step if it appended to an older list that it was not seen to hold."""
+        for x, _ in self.firsts.values():
+            is_known = id(x) in self._appended or id(x) in self._containers or id(x) in self._given
+            if not is_known and ("members", id(x), None) not in self._found:
+                self.refuse(f"it appends to a {type(x).__qualname__} that it was not seen to hold")
+        self.appends, self.firsts = {}, {}
 
     def is_older(self, x: Any) -> bool:
         """Whether an object was there before the step."""
@@ -323,6 +328,8 @@ class Survey(Functions):
 
     def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
         """The profile function."""
+        if self._catcher is not None:
+            self.expect_no_error(frame, event)
         while self._within and event == "return" and frame is self._within[-1][0]:
             self._within.pop()[1]()
         if self._speaks:
@@ -345,13 +352,14 @@ class Survey(Functions):
         writer = frame if event == "return" else frame.f_back
         if event != "c_call" and writer is not None and may_write(writer):
             self.looked_at.note_writes(code_of(writer.f_code, writer.f_globals).writes)
+            if writer.f_code in self.writing:
+                self.looked_at.note_writes(self.writing[writer.f_code])
         try:
             with torch._C.DisableTorchFunction():  # modes and tensor classes of the program are not to see this
-                last, self._last = self._last, (id(frame), argument.__name__) if event == "c_call" else (0, "")
                 if event == "c_call":
+                    self.note_writer(frame.f_code, argument.__name__)
                     self.call_of_c(frame, argument)
                 elif event == "call":
-                    self._called_by[id(frame)] = last[1] if last[0] == id(frame.f_back) else ""
                     self._enter(frame)
                 elif event == "return":
                     self._leave(frame, argument)
@@ -444,8 +452,9 @@ class Survey(Functions):
             self.look(result, info, frame)
             if result is None and frame.f_lasti not in info.ends:
                 self._fails(frame, info.lacking())
+        if result is None and frame.f_lasti not in info.ends:
+            self.expect_error(frame)
         self._looked.pop(id(frame), None)
-        self._called_by.pop(id(frame), None)
         caller = frame.f_back
         outer = code_of(caller.f_code, caller.f_globals) if caller is not None else None
         if caller is None or outer is None or outer.quiet:
@@ -463,11 +472,7 @@ class Survey(Functions):
 
     def _fails(self, frame: types.FrameType, info: CodeNames) -> None:
         """A function is left by an exception. An attribute that it names may have been missing, so all of them are
-        watched, also those that are not there. What the exception holds is not known here."""
-        at = frame.f_back
-        looks = at is not None and at.f_lasti in code_of(at.f_code, at.f_globals).looks_at_errors_of
-        if looks and at is not None and is_of_program(at) and self._called_by.get(id(frame), "") not in SWALLOW:
-            return self.refuse(f"{at.f_code.co_qualname} looks at an exception that it catches", at)
+        watched, also those that are not there."""
         self._look_at_locals(frame, info)
         for name in info.globals:
             if name in frame.f_globals:

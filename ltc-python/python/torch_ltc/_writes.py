@@ -20,7 +20,7 @@ _WRITERS = frozenset(
     __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat heappush heappop heapify heapreplace
     heappushpop insort insort_left insort_right send throw""".split()
 )
-_SETTERS = frozenset("setattr delattr __setattr__ __delattr__".split())
+_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ methodcaller".split())
 #: Names by which code comes by a namespace as a dict, which it may fill.
 _NAMESPACES = frozenset("__dict__ vars globals locals".split())
 #: Instructions that put something under a name, and those that change what a container holds.
@@ -47,6 +47,13 @@ def writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def writes_of(function: str) -> frozenset[str]:
+    """The same for a C function, by its own name: code may have it under another one."""
+    if function in _SETTERS:
+        return frozenset((EVERYTHING, CONTENTS))
+    return frozenset((CONTENTS,)) if function in _WRITERS else frozenset()
+
+
 def looks_at_errors_of(code: types.CodeType) -> frozenset[int]:
     """Offsets of the instructions whose exceptions code may catch under a name (which it deletes in the end) and do
     something with but to raise another one from it."""
@@ -60,9 +67,6 @@ def looks_at_errors_of(code: types.CodeType) -> frozenset[int]:
     covered = set[int]()
     for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
         covered.update(range(entry.start, entry.end))
-    for step, after in itertools.pairwise(steps):
-        if step.opname == "FOR_ITER":  # an iterator ends by an exception that no code sees
-            covered.difference_update(range(step.offset, after.offset))
     return frozenset(covered)
 
 
@@ -70,5 +74,3 @@ def looks_at_errors_of(code: types.CodeType) -> frozenset[int]:
 _FORGETS = ("STORE_FAST", "DELETE_FAST")
 #: The instruction that raises an exception from another one.
 _RAISES_FROM = ("RAISE_VARARGS", 2)
-#: C functions that swallow an exception of the Python code that they call.
-SWALLOW = frozenset(("hasattr", "getattr", "next"))
