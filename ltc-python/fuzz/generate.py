@@ -376,9 +376,10 @@ def _compiled(r, environment, plain, mode):
     for _ in range(r.choice([0, 0, 1, 1, 2]) if mode == "compiled" else 0):
         maker.part = f"after {r.randint(2, calls - 4)}"
         _event(maker, r, optimiser)
-    return Program(
-        mode, tuple(maker.statements), environment, calls, r.choice(["globals", "object", "dict", "closure"])
-    )
+    style = r.choice(["globals", "object", "dict", "closure"])
+    # Steps of several threads would leave their results in one place.
+    leaves = r.choice(["attribute", "entry", "list", "both"]) if mode == "compiled" and r.random() < 0.4 else "returned"
+    return Program(mode, tuple(maker.statements), environment, calls, style, leaves)
 
 
 def _event(maker, r, optimiser):

@@ -107,6 +107,23 @@ class _Holder:
     """What a step of the style ``object`` finds its tensors in."""
 
 
+class _Left:
+    """Where a step leaves its results, if it does not return them."""
+
+    def __init__(self):
+        self.all, self.each, self.some = (), [], {}
+
+
+#: How the results leave a step: the last lines of its code, and how they are taken from what it returned or left.
+LEAVES = {
+    "returned": ("return tuple(R)", lambda out, left: out),
+    "attribute": ("LEFT.all = tuple(R)", lambda out, left: left.all),
+    "entry": ("LEFT.some = {'all': tuple(R)}", lambda out, left: left.some["all"]),
+    "list": ("for each in R: LEFT.each.append(each)", lambda out, left: (tuple(left.each), left.each.clear())[0]),
+    "both": ("LEFT.all = R = tuple(R)\n    return R", lambda out, left: out),
+}
+
+
 def source(program):
     """The step as Python text, after which its names are substituted."""
     inputs = [s.made for s in program.of("in")]
@@ -121,12 +138,14 @@ def source(program):
             text = find.sub(lambda m: f'held["{m.group()}"]', text)
         body.append("    " + text)
     takes = (["self"] if program.style == "object" else []) + inputs
-    return "\n".join([f"def step({', '.join(takes)}):", "    R = []", *body, "    return tuple(R)"]) + "\n"
+    ends = LEAVES[program.leaves][0]
+    return "\n".join([f"def step({', '.join(takes)}):", "    R = []", *body, f"    {ends}"]) + "\n"
 
 
 def _step_of(program, world):
     """The step in a world, and what to do when a name has got another value."""
     names = world.names
+    names["LEFT"] = _Left()
     text = source(program)
     if program.style == "object":
         holder = _Holder()
@@ -148,7 +167,7 @@ def _step_of(program, world):
         exec(compile(text, "<step>", "exec"), names)
         function = names.pop("step")
         settle = lambda: None
-    world.hidden |= {"step", "held", "make"}
+    world.hidden |= {"step", "held", "make", "LEFT"}
     settle()
     return function, settle
 
@@ -173,7 +192,7 @@ def _calls(program, world, compiler=None):
                 raise Undefined(f"{s}: {error[1]}")
         try:
             given = [world.names[s.made] for s in inputs]
-            out = call(*given)
+            out = LEAVES[program.leaves][1](call(*given), world.names["LEFT"])
             _go_back(world, out, i)
             # Copies, as a gradient may be a part of the one that was handed in, and is not where the way back is
             # replayed.

@@ -50,6 +50,8 @@ class Program:
     #: Of a compiled one: calls of the step, and how the step finds what it uses.
     calls: int = 0
     style: str = "globals"
+    #: Where its step puts its results: see `modes.LEAVES`.
+    leaves: str = "returned"
 
     def of(self, part):
         """The statements of a part."""
@@ -63,6 +65,7 @@ class Program:
         head = [f"# mode: {self.mode}"]
         head += [f"# {name}: {value}" for name, value in sorted(self.environment.items())]
         head += [f"# calls: {self.calls}", f"# style: {self.style}"] if self.mode in STEPS else []
+        head += [f"# leaves: {self.leaves}"] if self.leaves != "returned" else []
         return "\n".join([*head, *map(str, self.statements)]) + "\n"
 
 
@@ -88,4 +91,5 @@ def parse(text):
         environment,
         int(settings.get("calls", 0)),
         settings.get("style", "globals"),
+        settings.get("leaves", "returned"),
     )

@@ -87,6 +87,8 @@ def _simplify(current, fails):
                 break
         if current().style != "globals":
             fails(replace(current(), style="globals"))
+        if current().leaves != "returned":
+            fails(replace(current(), leaves="returned"))
     if current().mode == "threads" and len({s.part for s in current().statements}) == 1:
         rows = [replace(s, part="setup") for s in current().statements]
         fails(replace(current(), mode="recorded", statements=tuple(rows)))

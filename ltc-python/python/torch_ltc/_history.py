@@ -128,7 +128,9 @@ class _Hooks:
             if held is None:
                 raise RuntimeError("torch_ltc.compile: going back through a replay takes what it did not save")
             return held
-        x: torch.Tensor = box.tensor
+        x: torch.Tensor | None = box.tensor
+        if x is None:
+            raise RuntimeError("torch_ltc.compile: this history of a captured call has become that of its replays")
         if x._version != box.version:
             # Autograd checks this itself only where there are no hooks.
             raise RuntimeError(
