@@ -22,6 +22,7 @@ from torch_ltc._writes import CONTENTS, EVERYTHING, VARIABLES
 
 #: Stand for a plain value, for something that the step made, and for nothing.
 _PLAIN, _NEW, _MISSING = object(), object(), object()
+_PLAIN_CLASSES = ATOMS | {TracedFloat, TracedInt}
 
 
 def _members(x: Any) -> list[Any]:
@@ -80,7 +81,7 @@ class LookedAt:
     def _kept(self, x: Any) -> Any:
         """What is remembered of a value: plain values lead nowhere, and numbers may be lent ones, which nobody else may
         hold."""
-        if x is _MISSING or type(x) in ATOMS or type(x) in (TracedFloat, TracedInt):
+        if x is _MISSING or type(x) in _PLAIN_CLASSES:
             return x if x is _MISSING else _PLAIN
         return x if self._is_older(x) else _NEW
 
@@ -108,9 +109,10 @@ class LookedAt:
                     if id(space) in other.containers:
                         other.both.add(id(space))
         if is_whole:
-            self._note_members(space, of)
-            of.wholes[id(space)] = space
-            of.by_name.update({(id(space), name): self._kept(value) for name, value in space.items()})
+            at, kept = id(space), [*map(self._kept, space.values())]
+            of.wholes[at] = space
+            of.containers[at] = (space, [*map(id, space), *map(id, space.values())], kept)
+            of.by_name.update({(at, name): value for name, value in zip(space, kept)})
             return
         of.spaces[id(space)] = space
         for name in info.attributes.intersection(space) if space else ():
@@ -129,10 +131,6 @@ class LookedAt:
             self._dicts.add(id(x))
             if type(x) not in CONTAINERS or id(x) in self._spaces:
                 of.both.add(id(x))
-        self._note_members(x, of)
-
-    def _note_members(self, x: Any, of: _Of) -> None:
-        """Remembers what a container holds."""
         members = _members(x)
         of.containers[id(x)] = (x, [*map(id, members)], [*map(self._kept, members)])
 
