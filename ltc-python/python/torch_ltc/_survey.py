@@ -508,7 +508,8 @@ class Survey(Errors):
             module = sys.modules.get(name)
             if module is not None:
                 self.note_place("entry", sys.modules, name, frame.f_code)
-                self.look(module, info, frame)
+                # Where the code goes on with the module itself, a variable holds it, and is looked at.
+                self.look(module, around, frame)
 
     def note_place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
         """Notes a place to watch. `kind` says how it is read (the kinds are those of `_ltc.Watch`), `holder` and `name`
