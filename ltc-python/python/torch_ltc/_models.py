@@ -22,7 +22,7 @@ from torch_ltc._known import CONTAINERS, SPECIAL, namespace
 from torch_ltc._names import code_of, is_quiet
 from torch_ltc._places import owners
 from torch_ltc._runtime import is_tensor
-from torch_ltc.closure import has_step_closures
+from torch_ltc.closure import add_step_closure, has_step_closures
 from torch_ltc.device_context import get_device_context
 
 if TYPE_CHECKING:
@@ -215,6 +215,11 @@ def _seeds(survey: "Survey", frame: types.FrameType) -> None:
     survey.refuse("it seeds all generators: torch.manual_seed()", frame)
 
 
+def _adds_closure(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch_ltc.add_step_closure``: replays would add none."""
+    survey.refuse("it adds a step closure: add it after the step", frame)
+
+
 def _step_closures(survey: "Survey", frame: types.FrameType) -> None:
     """``torch_ltc.closure.has_step_closures``: reads whether there are any."""
     context = get_device_context()
@@ -229,6 +234,7 @@ QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] 
     vars(type(typing.Protocol))["__instancecheck__"].__code__: _protocol,
     typing.get_type_hints.__code__: _type_hints,
     has_step_closures.__code__: _step_closures,
+    add_step_closure.__code__: _adds_closure,
     vars(inspect)["_signature_from_callable"].__code__: _signature,
     inspect.getdoc.__code__: _documentation,
     inspect.getmodule.__code__: _module_of,

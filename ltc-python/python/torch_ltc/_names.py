@@ -227,9 +227,7 @@ _codes: dict[types.CodeType, CodeNames] = {}
 
 def is_quiet(module: str) -> bool:
     """Whether a module is quiet: its Python reads nothing that programs change."""
-    return module != "torch_ltc.closure" and any(
-        module == name or module.startswith(name + ".") for name in _QUIET_MODULES
-    )
+    return any(module == name or module.startswith(name + ".") for name in _QUIET_MODULES)
 
 
 def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
