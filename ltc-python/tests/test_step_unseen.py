@@ -363,6 +363,24 @@ def test_a_closure_that_a_step_adds_runs_each_time():
     assert seen == [2.0 * i + 2 for i in range(8)]
 
 
+def test_going_back_under_no_grad_through_what_was_made_outside():
+    """Gradients of leaves that the step does not reach itself are left at each call."""
+    leaf = torch.ones(3, device="ltc", requires_grad=True)
+    held = Held(y=leaf * 2)
+
+    def step(x):
+        held.y.backward(x, retain_graph=True)
+        return x * 2
+
+    compiled = torch_ltc.compile(step)
+    with torch.no_grad():
+        for i in range(10):
+            leaf.grad = None
+            compiled(on(1.0, 2.0, float(i)))
+            assert leaf.grad.tolist() == [2.0, 4.0, 2.0 * i]
+    assert compiled.counts[0] == 0 and "made outside" in compiled.explain()
+
+
 def test_memory_that_a_step_frees():
     """A storage whose size a step changes has that size after each call, whatever it was before."""
     w, shard = on(1.0, 2.0), on(5.0, 6.0)

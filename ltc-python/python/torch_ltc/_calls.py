@@ -145,8 +145,9 @@ class Calls:
     on_class_check: Callable[[types.FrameType, CodeNames], Callable[[], None] | None] = staticmethod(lambda *_: None)
     #: Tells whether an object is an argument of the step, or in one.
     is_given: Callable[[Any], bool] = staticmethod(lambda x: False)
-    #: Whether the step reads or makes gradients.
+    #: Whether the step reads or makes gradients; and whether it goes back, which it may do under `no_grad`, too.
     uses_grads = False
+    goes_back = False
     #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.
     appends: dict[int, tuple[Any, int]]
     #: How often it called `append` of a bounded deque, by identity.
@@ -254,6 +255,7 @@ class Calls:
             self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
         elif name == "run_backward" or name in HOOKING:
             self.uses_grads = True
+            self.goes_back = self.goes_back or name == "run_backward"
         elif owner is torch._C and name in _UNTOLD:
             self.refuse(f"it calls {name}()", frame)
         elif owner is torch._C and name.startswith(_GETTERS) and _is_setting(function):

@@ -358,7 +358,7 @@ class Run:
                 "it is given a tensor with a tangent (forward_ad.make_dual), through which replays do not differentiate"
             )
         outside = self._made_outside()
-        if outside and survey.uses_grads and torch.is_grad_enabled():
+        if outside and survey.uses_grads and (survey.goes_back or torch.is_grad_enabled()):
             why = why or OUTSIDE
         results, with_history, why = self._examine_results(out, survey, recorder, grads_before, why)
         (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, survey, why)
