@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import torch
 
+from torch_ltc import _ltc
 from torch_ltc._asked_names import BY_NAME, formats_variables, names_in_format
 from torch_ltc._flows import variable_given
 from torch_ltc._host_written import KIND_CHECKS
@@ -272,7 +273,8 @@ class Calls:
         """Judges a C function of ours."""
         if name in _TELLS:
             self.refuse(f"it asks what the device has done or holds, by {name}()", frame)
-        elif name in _SETS:
+        elif name in _SETS and (name != "set_generator_state" or _ltc.is_capturing()):
+            # A call that is not captured sets actual states back, where a captured one has stand-ins.
             self.refuse(f"it sets what is kept for the device, by {name}()", frame)
         elif name in _SENDS:
             self.refuse(f"it sends work to the device or waits for it, by {name}(): do so after the step", frame)
