@@ -382,7 +382,8 @@ class Calls:
         while user is not None and user.f_globals.get("__name__") in _FOR_CALLERS:
             user = user.f_back
         package = (user.f_globals.get("__name__") or "").partition(".")[0] if user is not None else ""
-        if package in _OWN_LOCKS or name in ("release", "__exit__"):
+        is_installed = user is not None and "site-packages" in user.f_code.co_filename  # it guards its own tables
+        if package in _OWN_LOCKS or is_installed or name in ("release", "__exit__"):
             return
         if name != "__enter__":
             self.refuse(f"it asks for a lock by {name}()", frame)
