@@ -7,6 +7,7 @@ from collections import deque
 from torch_ltc import _ltc
 from torch_ltc._collector import all_shown
 from torch_ltc._reached import Reached
+from torch_ltc._untracked import Untracked
 
 
 class Functions(Reached):
@@ -15,10 +16,10 @@ class Functions(Reached):
     #: Knows which objects there were when the step began.
     _older: _ltc.Older | None = None
     #: Identities of arguments and gradients; those that something older holds, and what, in words; and objects of which
-    #: the collector does not tell their age and that something older was seen to hold.
+    #: the collector does not tell their age.
     _given: set[int]
     elsewhere: dict[int, str]
-    _held: set[int]
+    untracked: Untracked
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,12 +62,12 @@ class Functions(Reached):
                 self.note_place("function", function)
                 for name, cell in zip(code.co_freevars, function.__closure__ or ()):
                     self.note_place("cell", cell, name, code)
-                    self._held.update(map(id, gc.get_referents(cell)))
+                    self.untracked.held.update(map(id, gc.get_referents(cell)))
                 if function.__kwdefaults__:
                     self.note_place("dict", function.__kwdefaults__)
-                    self._held.update(map(id, function.__kwdefaults__.values()))
+                    self.untracked.held.update(map(id, function.__kwdefaults__.values()))
                 for value in function.__defaults__ or ():
-                    self._held.add(id(value))
+                    self.untracked.held.add(id(value))
                     if id(value) in self._given:
                         self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
                     if isinstance(value, (list, set, deque)):

@@ -234,7 +234,7 @@ class Run:
                 self.obstacle = "it changes attributes of an input"
             if any((x.requires_grad, history_of(x)) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
-            survey.note_result(out)
+            survey.untracked.note_result(out)
             self._examine_arguments(survey, copies, grads)
             self._examine(survey, recorder, out, ambient, grads_before, capture_inputs, versions, captures)
             recorder.release_numbers()

@@ -32,7 +32,6 @@ from torch_ltc import _ltc
 from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
-from torch_ltc._collector import all_shown, calls_keep_references
 from torch_ltc._errors import Errors
 from torch_ltc._known import (
     ATOMS,
@@ -54,10 +53,8 @@ from torch_ltc._names import (
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES
 from torch_ltc._readers import Readers
+from torch_ltc._untracked import Untracked
 from torch_ltc._writes import CONTENTS, EVERYTHING
-
-#: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
-_IS_CONTAINER = 1 << 14
 
 
 class Survey(Errors):
@@ -112,17 +109,8 @@ class Survey(Errors):
         self._variants: dict[types.CodeType, dict[int, CodeNames]] = {}
         #: When the variables of the frames that are running were looked at, as that number, by identity.
         self._looked: dict[int, int] = {}
-        #: Objects that the garbage collector does not track. Whether they are older than the step is not known until
-        #: the step ends: then those which nobody holds any more were made by it.
-        self._untracked: dict[int, Any] = {}
-        #: Their identities, once the step has ended.
-        self._doubtful: set[int] = set()
-        #: Those that something older was seen to hold, and which are older for that.
-        self._held: set[int] = set()
-        #: How often the result of the step holds each object, by identity.
-        self._returned = Counter[int]()
-        #: Whether the step has not ended: until then these objects cannot go.
-        self._is_running = True
+        #: What the garbage collector does not track.
+        self.untracked = Untracked()
         #: Places to watch, by kind, identity of the holder, and name.
         self._found: dict[tuple[str, int, Any], Place] = {}
         #: Which code reads each entry of a dict.
@@ -173,8 +161,7 @@ class Survey(Errors):
         self._filters = []
         if self.resets_generator and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
-        self._is_running = False
-        self._doubtful, self._untracked = set(self._untracked), {}
+        self.untracked.end()
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
             # References that are ours: one in each tuple, the loop's variable, and the argument of `getrefcount`.
@@ -197,11 +184,13 @@ class Survey(Errors):
     def is_older(self, x: Any) -> bool:
         """Whether an object was there before the step."""
         assert not self._is_closed
-        return self._older is not None and (x in self._older or (id(x) in self._held and self._is_running))
+        return self._older is not None and (
+            x in self._older or (id(x) in self.untracked.held and self.untracked.is_running)
+        )
 
     def is_held(self, x: Any) -> bool:
         """Whether something older was seen to hold an object of which the collector does not tell how old it is."""
-        return id(x) in self._held
+        return id(x) in self.untracked.held
 
     def unknown(self, tensors: Iterable[torch.Tensor]) -> torch.Tensor | None:
         """One of these older tensors, which the step uses, that was not reached; `None` where all were."""
@@ -237,9 +226,7 @@ class Survey(Errors):
         holds no references). `is_held`: whether something older holds it."""
         if self.is_older(x) or gc.is_tracked(x):
             return self.is_older(x)
-        self._untracked[id(x)] = x
-        if is_held():
-            self._held.add(id(x))
+        self.untracked.note(x, is_held())
         return True
 
     def close(self) -> None:
@@ -278,45 +265,10 @@ class Survey(Errors):
             self.note_place("entry", *unsure)
         places = list(self._found.values())
         self._found.clear()
-        while dropped := self._dropped(places):
+        while dropped := self.untracked.dropped(places, self.is_older, self.expect_collection):
             # The objects that are let go here may have been the last to hold others.
             places = [p for p in places if id(p.holder) not in dropped]
         return places, list(self._tensors.values())
-
-    def note_result(self, result: Any) -> None:
-        """Notes how often the result of the step holds each object: one that nobody else holds is the step's own."""
-        stack, done = [result], set()
-        while stack:
-            x = stack.pop()
-            if type(x) in (list, tuple, dict) and id(x) not in done:
-                done.add(id(x))
-                members = x.values() if type(x) is dict else x
-                self._returned.update(map(id, members))
-                stack += members
-
-    def _dropped(self, places: Sequence[Place]) -> set[int]:
-        """The identities of the holders that only these places hold. An object that the collector does not track may
-        be the step's own: then nobody else does."""
-        ours = Counter(id(p.holder) for p in places)
-        doubtful = {id(p.holder): p.holder for p in places if id(p.holder) in self._doubtful}
-        # Besides the places and the result, `doubtful` holds each, and the call of `getrefcount`.
-        dropped = {i for i in doubtful if sys.getrefcount(doubtful[i]) <= ours[i] + self._returned[i] + 2}
-        if not calls_keep_references():
-            return dropped
-        # After a `torch.compile` that failed, calls keep references to their arguments that no object shows. The
-        # collector knows who holds a container; of other objects, who held one during the step is taken to hold it.
-        unsure = [
-            x
-            for i, x in doubtful.items()
-            if i not in dropped and (i not in self._held or type(x).__flags__ & _IS_CONTAINER)
-        ]
-        self.expect_collection()
-        with all_shown():
-            others = [
-                y for y in gc.get_referrers(*unsure) if type(y) is not Place and y is not doubtful and y is not unsure
-            ]
-        shown = {id(x) for y in others for x in gc.get_referents(y)}
-        return dropped | (set(map(id, unsure)) - shown)
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed, with the line of the program at `frame`; the first reason stays."""
@@ -565,11 +517,9 @@ class Survey(Errors):
             elif x not in older:
                 # Objects that hold no references, and dicts and tuples of such, are not tracked: they may be older.
                 # One that something older was seen to hold may have got a container since, and be tracked for that.
-                old = not gc.is_tracked(x) or id(x) in self._held
+                old = not gc.is_tracked(x) or id(x) in self.untracked.held
                 if old:
-                    self._untracked[id(x)] = x
-                    if holder:
-                        self._held.add(id(x))
+                    self.untracked.note(x, bool(holder), owner is not None and owner in older)
                 elif key in made:
                     continue
                 else:
