@@ -28,18 +28,19 @@ from torch_ltc._host_written import KIND_CHECKS
 from torch_ltc._known import (
     ATOMS,
     CLASS_METHODS,
+    ELSEWHERE,
     HOLDERS,
     HOOKING,
     IMPURE_BUILTINS,
     IMPURE_TORCH,
     ITERATORS,
     LOCKS,
+    METHODS_ELSEWHERE,
     OF_COPIES,
     OF_REFERENCES,
     OF_THE_COLLECTOR,
     OF_THREADS,
     PURE_MODULES,
-    STORES,
     TAKE_NUMBERS,
     VIEWS,
     WRAPPERS,
@@ -138,6 +139,8 @@ class Calls:
     #: Called before a C function that computes with floats: it may be given any traced number that the step holds. With
     #: `ahead`, it may also be given any number that the step comes to hold later.
     on_float_call: Callable[..., None] = staticmethod(lambda ahead=False: None)
+    #: Called before the step goes back (`backward()`, `torch.autograd.grad`).
+    on_going_back: Callable[[], None] = staticmethod(lambda: None)
     _expects_unseen = False
     #: Called where a frame of the program begins; returns what is to be called where it ends, if anything is.
     on_program_frame: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
@@ -252,11 +255,15 @@ class Calls:
             self.asks_generator = True
         if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
             self.refuse(f"it calls {name}()", frame)
-        elif isinstance(owner, STORES):
+        elif isinstance(owner, ELSEWHERE) and not isinstance(owner, torch._C.ScriptModule):
             self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
+        elif function in METHODS_ELSEWHERE:
+            self.refuse(f"it calls {name}(), which tells of what happens elsewhere", frame)
         elif name == "run_backward" or name in HOOKING:
             self.uses_grads = True
-            self.goes_back = self.goes_back or name == "run_backward"
+            if name == "run_backward":
+                self.goes_back = True
+                self.on_going_back()
         elif owner is torch._C and name in _UNTOLD:
             self.refuse(f"it calls {name}()", frame)
         elif owner is torch._C and name.startswith(_GETTERS) and _is_setting(function):

@@ -13,16 +13,20 @@ import torch
 
 from torch_ltc._asked_names import BY_NAME
 from torch_ltc._calls import Calls
-from torch_ltc._known import ATOMS, NOTHING, READ_ATTRIBUTES, SPECIAL, is_of_python, lookup, takes_numbers
+from torch_ltc._known import (
+    ATOMS,
+    NOTHING,
+    PARTS_OF_FUNCTIONS,
+    READ_ATTRIBUTES,
+    SPECIAL,
+    is_of_python,
+    lookup,
+    takes_numbers,
+)
 from torch_ltc._looked_at import LookedAt
 from torch_ltc._names import CodeNames
 from torch_ltc._writes import writes_of
 
-PARTS_OF_FUNCTIONS: dict[str, Any] = {
-    name: part
-    for name, part in vars(types.FunctionType).items()
-    if hasattr(type(part), "__set__") and name not in ("__dict__", "__builtins__", "__code__")
-}
 _PARTS_OF_CLASSES: dict[str, Any] = {
     name: vars(type)[name] for name in ("__name__", "__qualname__", "__bases__", "__base__", "__mro__")
 }
@@ -169,6 +173,7 @@ class Classes(Calls):
         found = []
         for base in kind.__mro__[1:]:
             if base.__flags__ & 1 << 9:
+                self.looked_at.note_class(base, info)
                 for name in info.attributes:
                     self.note_place("lookup", base, name, code)
                     value = vars(base).get(name)

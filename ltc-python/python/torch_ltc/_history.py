@@ -9,6 +9,7 @@ like a step of its own, and replayed from the third time on. `docs/adr/0012-grad
 reasons.
 """
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -358,7 +359,9 @@ class _SegmentBackward:
         outputs = [results[i] for i in self._with_history]
         saved = [s.find(inputs, results) for s in self._saved]
         saved += [s.find(inputs, results) for s in self._checked]
-        out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._targets])
+        # Where gradients are off, a step may have turned them on for these results.
+        with contextlib.nullcontext() if torch.is_grad_enabled() else torch.enable_grad():
+            out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._targets])
         if len(out) > 1:
             # Results of one node would be tied together. Each gets a node of its own behind that one, so that hooks of
             # a result that gets no gradient are not called, and one can be written in place without the others.

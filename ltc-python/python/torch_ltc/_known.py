@@ -118,8 +118,26 @@ def is_scripted(x: Any) -> bool:
     return isinstance(x, torch.jit.ScriptModule)
 
 
-#: The classes by which processes exchange values (`torch.distributed.Store`); a build of torch may have none.
-STORES = tuple(filter(None, [getattr(getattr(torch._C, "_distributed_c10d", None), "Store", None)]))
+#: Classes of torch's C++ whose objects say what happens elsewhere, or what they were told: stores by which processes
+#: exchange values, results to come, events, streams, files, objects of scripts. A build of torch may lack some.
+_OF_STATE = (
+    "Future _Await ScriptObject ScriptDict ScriptList Event Stream PyTorchFileReader PyTorchFileWriter LoggerBase"
+)
+_OF_RANKS = "Store Work"
+ELSEWHERE = tuple(
+    found
+    for home, names in ((torch._C, _OF_STATE), (getattr(torch._C, "_distributed_c10d", None), _OF_RANKS))
+    for name in names.split()
+    if (found := getattr(home, name, None)) is not None
+)
+#: The C functions of their methods, where a call does not tell of which object it is one (of pybind11's classes).
+METHODS_ELSEWHERE = frozenset(
+    method.__func__
+    for kind in ELSEWHERE
+    if kind is not torch._C.ScriptObject
+    for name, method in vars(kind).items()
+    if type(method).__name__ == "instancemethod" and name != "wait"  # which tells nothing
+)
 #: C functions by which Python gives a tensor gradient hooks, which count as dealing with gradients.
 HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
 #: Special methods, which Python looks up on classes although no code names them. A missing one is watched, too.
@@ -262,3 +280,12 @@ def lookup(kind: type, name: str) -> Any:
         if name in base.__dict__:
             return base.__dict__[name]
     return NOTHING
+
+
+#: Parts of functions and of exceptions that can be set, and the descriptors that give them.
+PARTS_OF_FUNCTIONS: dict[str, Any] = {
+    name: part
+    for name, part in vars(types.FunctionType).items()
+    if hasattr(type(part), "__set__") and name not in ("__dict__", "__builtins__", "__code__")
+}
+PARTS_OF_ERRORS = {name: vars(BaseException)[name] for name in "args __cause__ __context__ __traceback__".split()}

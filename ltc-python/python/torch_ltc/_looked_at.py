@@ -15,13 +15,17 @@ that code has at hand as dicts.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torch_ltc._known import ATOMS, CONTAINERS, NOTHING, base_of, lookup
+from torch_ltc._known import ATOMS, CONTAINERS, NOTHING, PARTS_OF_ERRORS, PARTS_OF_FUNCTIONS, base_of, lookup
 from torch_ltc._names import CodeNames
 from torch_ltc._traced import TracedFloat, TracedInt
 from torch_ltc._writes import CONTENTS, EVERYTHING, VARIABLES
 
 #: Stand for a plain value, for something that the step made, and for nothing.
 _PLAIN, _NEW, _MISSING = object(), object(), object()
+#: Under which names something is put that objects of other kinds hold (:attr:`_Of.others`).
+_PARTS = frozenset((VARIABLES, "cell_contents", "default_factory", *PARTS_OF_FUNCTIONS, *PARTS_OF_ERRORS))
+#: The flag of classes that are not static data of C code (`Py_TPFLAGS_HEAPTYPE`).
+_IS_HEAP_TYPE = 1 << 9
 _PLAIN_CLASSES = ATOMS | {TracedFloat, TracedInt}
 
 
@@ -29,6 +33,11 @@ def _members(x: Any) -> list[Any]:
     """What a container holds."""
     base = base_of(x)
     return [*base.keys(x), *base.values(x)] if isinstance(x, dict) else [*base.__iter__(x)]
+
+
+def _names_on(kind: type) -> set[str]:
+    """The names of the attributes that classes written in Python give objects of a class."""
+    return {name for base in kind.__mro__ if base.__flags__ & _IS_HEAP_TYPE for name in vars(base)}
 
 
 class _Of:
@@ -49,6 +58,8 @@ class _Of:
         self.fresh: dict[tuple[int, Any], Any] = {}
         #: Objects with slots, by identity, and what these held.
         self.slotted: dict[int, Any] = {}
+        #: Names under which slots and classes were looked at for code that computes names.
+        self.computed: set[str] = set()
         #: Containers, by identity, with the identities of what they held, and with what keeps these from being another
         #: object's: what is older among them.
         self.containers: dict[int, tuple[Any, list[int], list[Any]]] = {}
@@ -122,6 +133,7 @@ class LookedAt:
         """Notes what a slot of an older object holds."""
         of = self.of(info)
         of.slotted[id(x)] = x
+        of.computed.add(name)
         of.by_name[id(x), name] = self._kept(value)
 
     def note_container(self, x: Any, info: CodeNames) -> None:
@@ -147,7 +159,9 @@ class LookedAt:
         of = self.of(info)
         if id(kind) not in of.kinds:
             of.kinds[id(kind)] = kind
-            of.by_name.update({(id(kind), name): lookup(kind, name) for name in info.attributes})
+            if info.all_attributes:
+                of.computed |= _names_on(kind)
+            of.by_name.update({(id(kind), name): lookup(kind, name) for name in info.attributes | of.computed})
 
     def note_other(self, x: Any, info: CodeNames) -> None:
         """Notes an older object of another kind, which is asked each time."""
@@ -169,7 +183,10 @@ class LookedAt:
         contents = anything or CONTENTS in written
         found: list[Any] = [*self._made_since(of)]
         changed_classes: dict[int, Any] = {}
-        for name in info.attributes if anything else written & info.attributes:
+        names = info.attributes
+        if info.all_attributes:
+            names |= of.computed.union(*map(_names_on, of.kinds.values())) if anything else written
+        for name in names if anything else written & names:
             found += self._changed_at(of, name, of.spaces)
             for x in of.slotted.values():
                 if (id(x), name) in of.by_name:
@@ -188,7 +205,7 @@ class LookedAt:
         for name in written if of.wholes and not contents else ():
             found += self._changed_at(of, name, of.wholes)
         again = [*changed_classes.values(), *of.holders.values()]
-        if contents or VARIABLES in written:
+        if contents or not written.isdisjoint(_PARTS):
             again += of.others.values()
         of.holders = {}
         held = (of.containers[at] for at in (of.containers if contents else of.both))

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_ltc._classes import Classes
 from torch_ltc._effects import instructions
-from torch_ltc._known import HOLDERS, LOCKS, READ_ATTRIBUTES, WRAPPERS, namespace
+from torch_ltc._known import HOLDERS, LOCKS, PARTS_OF_ERRORS, READ_ATTRIBUTES, WRAPPERS, namespace
 from torch_ltc._names import CodeNames
 
 #: Functions of `operator` whose results read attributes, or call methods, by name.
@@ -21,8 +21,6 @@ DESCRIPTORS = (
     *(types.MemberDescriptorType, types.WrapperDescriptorType),
     *(types.MethodDescriptorType, types.GetSetDescriptorType),
 )
-#: What exceptions hold besides the attributes that programs give them, by name.
-PARTS_OF_ERRORS = {name: vars(BaseException)[name] for name in "args __cause__ __context__ __traceback__".split()}
 #: Attributes that lead to a frame, whose variables nothing tells of.
 _TO_FRAMES = frozenset("tb_frame gi_frame cr_frame ag_frame".split())
 _ASKS_FOR_TEXT = frozenset("repr ascii __repr__ __str__".split())

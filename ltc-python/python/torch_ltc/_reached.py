@@ -21,12 +21,14 @@ from typing import Any, cast
 
 import torch
 
-from torch_ltc._classes import OF_C, PARTS_OF_FUNCTIONS
+from torch_ltc._classes import OF_C
 from torch_ltc._known import (
     ATOMS,
     CONTAINERS,
     ITERATORS,
     NOTHING,
+    PARTS_OF_ERRORS,
+    PARTS_OF_FUNCTIONS,
     READ_ATTRIBUTES,
     TAKE_NUMBERS,
     VIEWS,
@@ -39,7 +41,7 @@ from torch_ltc._known import (
     takes_numbers,
 )
 from torch_ltc._names import BY_NAME, CodeNames, code_of, computes_unseen
-from torch_ltc._parts import DESCRIPTORS, PARTS_OF_ERRORS
+from torch_ltc._parts import DESCRIPTORS
 from torch_ltc._places import owners
 from torch_ltc._spaces import Spaces
 
@@ -124,6 +126,7 @@ class Reached(Spaces):
                 inside.append(x.default_factory)
                 if old:
                     self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
+                    self.looked_at.note_other(x, info)
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if issubclass(kind, (list, tuple, set, frozenset, deque)):
             if old and not issubclass(kind, (tuple, frozenset)):
@@ -410,6 +413,7 @@ class Reached(Spaces):
         for name in info.attributes & PARTS_OF_FUNCTIONS.keys():
             if old:
                 self.note_place("slot", x, PARTS_OF_FUNCTIONS[name], code)
+                self.looked_at.note_other(x, info)
             part = getattr(x, name)
             if name == "__globals__":
                 self.note_place("dict", part, None, code)
@@ -432,6 +436,7 @@ class Reached(Spaces):
         if old and isinstance(x, BaseException):
             for name in PARTS_OF_ERRORS.keys() & {"args", *info.attributes}:
                 self.note_place("slot", x, PARTS_OF_ERRORS[name], code)
+                self.looked_at.note_other(x, info)
                 found.append(getattr(x, name))
         if old and isinstance(x, enum.Enum) and space is not None:
             # The properties `name` and `value` of enums read these; their code is not observed.

@@ -21,10 +21,11 @@ from torch_ltc._awaited import AwaitedNumbers, KeptReads
 from torch_ltc._changed_places import RENEWED, ChangedPlaces
 from torch_ltc._compiling import is_compiling, noted_in, seen_draws
 from torch_ltc._flows import are_kept
+from torch_ltc._given import GivenTensors
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left_places import FoundValue, LeftPlaces, freed_error, is_state, kind_of
+from torch_ltc._left_places import FoundValue, LeftPlaces, is_state, kind_of
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._refusals import OUTSIDE, with_advice
 from torch_ltc._results import (
@@ -37,7 +38,7 @@ from torch_ltc._results import (
     not_rebuilt,
     note_aliases,
 )
-from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, on_device
+from torch_ltc._runtime import as_program, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
@@ -201,8 +202,7 @@ class Run:
         capture_inputs = (*self._inputs, *grads)
         copies = call.copies()
         versions = [(x, _version(x)) for x in capture_inputs]
-        histories = [(x.requires_grad, history_of(x)) for x in self._inputs]
-        attributes = [dict(vars(x)) for x in self._inputs]
+        self.given = GivenTensors(self._inputs)
         if captures and self._saves_for_backward:
             self._saved_tensors = SavedTensors(list({id(t): t for t in self._history_starts(before)}.values()))
         ambient = _ltc.Ambient()
@@ -227,13 +227,8 @@ class Run:
                 out = call.call_with(owner._fn, owner._changing.arguments)
             if captures:
                 _forget_casts()
-            if any(
-                vars(x).keys() != then.keys() or any(vars(x)[name] is not value for name, value in then.items())
-                for x, then in zip(self._inputs, attributes)
-            ):
-                self.obstacle = "it changes attributes of an input"
-            if any((x.requires_grad, history_of(x)) != then for x, then in zip(self._inputs, histories)):
-                self.obstacle = "it changes the history of an input"
+            if what := self.given.changed():
+                self.obstacle = f"it changes {what}"
             survey.untracked.note_result(out)
             self._examine_arguments(survey, copies, grads)
             self._examine(survey, recorder, out, ambient, grads_before, capture_inputs, versions, captures)
@@ -259,6 +254,7 @@ class Run:
         own = self._call.arguments.objects if self._call.arguments is not None else []
         survey.is_given = lambda x: any(x is y for y in (*own, *self._inputs))
         survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
+        survey.on_going_back = lambda: self.given.note_going_back(survey.older_tensors())
         survey.on_program_frame = recorder.activate_within
         survey.on_class_check = recorder.make_plain_within
 
@@ -279,11 +275,11 @@ class Run:
             self.obstacle = "it changes what is in an argument: hand in a copy, dict(batch)"
 
     def _made_outside(self) -> str:
-        """Where the step finds a tensor whose history begins outside of it and can still be differentiated, with what
-        to do about it, in words; empty where it finds none."""
+        """Where the step finds a tensor whose history begins outside of it and could be differentiated, with what to do
+        about it, in words; empty where it finds none."""
         assert self.reads is not None
         for x in [*self.reads.watch.tensors(), *self._inputs]:
-            if on_device(x) and not is_leaf(x) and x.requires_grad and not freed_error(x):
+            if self.given.begins_outside(x):
                 return f", {self.reads.where_is(x)}: detach() it"
         return ""
 

@@ -56,6 +56,9 @@ from torch_ltc._readers import Readers
 from torch_ltc._untracked import Untracked
 from torch_ltc._writes import CONTENTS, EVERYTHING
 
+#: Names under which code puts the class of an object, or the classes that a class is made from.
+_CHANGE_CLASSES = frozenset(("__class__", "__bases__"))
+
 
 class Survey(Errors):
     """Notes what a step reads. A context manager, within which it is the profile function of this thread.
@@ -242,6 +245,7 @@ class Survey(Errors):
         self._appended = {}
         self.only_set.close()
         self.__dict__.pop("on_float_call", None)
+        self.__dict__.pop("on_going_back", None)
         self.__dict__.pop("on_kind_check", None)
         self.__dict__.pop("on_program_frame", None)
         self.__dict__.pop("on_class_check", None)
@@ -328,6 +332,8 @@ class Survey(Errors):
             self._machine = frame
             return
         info = code_of(code, frame.f_globals)
+        if not _CHANGE_CLASSES.isdisjoint(info.writes):
+            return self.refuse("it changes the class of an object, or the bases of a class", frame)
         if info.quiet:
             if "_tuple_new" in frame.f_globals:  # the constructor of a named tuple, which has defaults
                 self.note_function(frame)

@@ -17,10 +17,11 @@ CONTENTS, VARIABLES, EVERYTHING = "[]", "()", "*"
 _WRITERS = frozenset(
     """append appendleft extend extendleft insert pop popleft popitem remove clear update setdefault add discard sort
     reverse rotate move_to_end difference_update intersection_update symmetric_difference_update subtract set reset
-    __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat heappush heappop heapify heapreplace
+    __setitem__ __delitem__ __ior__ __iadd__ __ixor__
+    setitem delitem iadd ior ixor iconcat heappush heappop heapify heapreplace
     heappushpop insort insort_left insort_right send throw""".split()
 )
-_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ methodcaller".split())
+_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ __setstate__ methodcaller".split())
 #: Names by which code comes by a namespace as a dict, which it may fill.
 _NAMESPACES = frozenset("__dict__ vars globals locals".split())
 #: Instructions that put something under a name, and those that change what a container holds.
@@ -33,7 +34,9 @@ def writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
     found: set[str] = set()
     if not _WRITERS.isdisjoint(names):
         found.add(CONTENTS)
-    if not _SETTERS.isdisjoint(names):
+    # A container or an object is filled anew by its `__init__`, if that is not on its way from there to a base's.
+    begins_anew = "__init__" in names and code.co_name != "__init__"
+    if begins_anew or not _SETTERS.isdisjoint(names):
         found |= {EVERYTHING, CONTENTS}
     for step in dis.get_instructions(code):
         if step.opname in _NAMING:

@@ -1,0 +1,161 @@
+"""What steps do to the tensors that they are given, and histories that begin outside of the step."""
+
+import collections
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+
+
+def both(run):
+    """What a program sees, which compiles the step, and what it sees where the step is recorded each time."""
+    compiled = []
+
+    def compile(step):
+        compiled.append(torch_ltc.compile(step))
+        return compiled[0]
+
+    assert run(compile) == run(lambda step: step), compiled[0].explain()
+    return compiled[0]
+
+
+OUTSIDE = {
+    "another factor": (lambda w: 0.1 * w.pow(2).sum(), lambda w: 0.9 * w.pow(2).sum()),
+    "another function": (lambda w: w.relu(), lambda w: w.tanh()),
+    "another part": (lambda w: w[:2].exp(), lambda w: w[1:].exp()),
+    "a third factor": (lambda w: w * w, lambda w: w * w * w),
+    "a product with a number": (lambda w: w * 2, lambda w: w * 3),
+    "nothing saved": (lambda w: w + 1, lambda w: -w),
+}
+
+
+@pytest.mark.parametrize("way", ["backward", "grad"])
+@pytest.mark.parametrize("place", ["argument", "attribute"])
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_histories_from_outside_are_not_those_of_the_capture(name, place, way):
+    def run(compile):
+        w, out = torch.tensor([1.0, 2.0, 3.0]).to("ltc").requires_grad_(), []
+        holder = nn.Module()
+
+        def step(loss):
+            loss = (holder.loss if loss is None else loss).sum()
+            if way == "grad":
+                return torch.autograd.grad(loss, w)[0]
+            loss.backward()
+            return loss.detach()
+
+        step = compile(step)
+        for i in range(10):
+            w.grad = None
+            loss = OUTSIDE[name][i > 5](w)
+            if place == "attribute":
+                holder.loss, loss = loss, None
+            out += [step(loss).tolist(), None if w.grad is None else w.grad.tolist()]
+        return out
+
+    both(run)
+
+
+def test_the_refusal_names_the_tensor():
+    w = torch.ones(3).to("ltc").requires_grad_()
+    step = torch_ltc.compile(lambda loss: loss.backward())
+    for _ in range(6):
+        step(w.exp().sum())
+    assert "made outside" in step.explain() and "shape []" in step.explain()
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("leaf", [False, True])
+def test_hooks_that_a_step_puts_on_arguments_are_called(leaf, inside):
+    def run(compile):
+        def step(x):
+            x.register_hook(lambda g: g.clamp(-1, 1))
+            out = (x * 5).sum()
+            if inside:
+                out.backward()
+            return out
+
+        step, out = compile(step), []
+        for _ in range(6):
+            start = torch.ones(3).to("ltc").requires_grad_()
+            x = start if leaf else start * 2
+            loss = step(x)
+            if not inside:
+                loss.backward()
+            out.append((start.grad.tolist(), bool(x._backward_hooks)))
+        return out
+
+    both(run)
+
+
+CHANGES = {
+    "conj": lambda x: torch._C._set_conj(x, True),
+    "class": lambda x: setattr(x, "__class__", nn.Parameter),
+    "hooks": lambda x: setattr(x, "_backward_hooks", collections.OrderedDict()),
+    "hook": lambda x: x.register_hook(lambda g: g) and None,
+    "after": lambda x: x.register_post_accumulate_grad_hook(lambda t: None) and None,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_a_step_changes_of_an_argument_is_changed(name):
+    def run(compile):
+        def step(x):
+            CHANGES[name](x)
+            return x.detach().abs() + 1
+
+        step, out = compile(step), []
+        for _ in range(6):
+            dtype = torch.complex64 if name == "conj" else torch.float32
+            x = torch.ones(3, dtype=dtype).to("ltc").requires_grad_()
+            step(x)
+            hooks = x._backward_hooks, x._post_accumulate_grad_hooks
+            out.append((type(x), x.is_conj(), [hook and len(hook) for hook in hooks]))
+        return out
+
+    both(run)
+
+
+WAYS = {
+    "enable_grad": torch.enable_grad,
+    "set_grad_enabled": lambda: torch.set_grad_enabled(True),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ends", ["sum", "two results"])
+def test_histories_that_a_step_makes_where_gradients_are_off(way, ends):
+    w = torch.arange(3.0).to("ltc").requires_grad_()
+
+    def run(compile):
+        def step(x):
+            with WAYS[way]():
+                y = w * x
+                return y.sum() if ends == "sum" else (y.sum(), y * 2)
+
+        step, out = compile(step), []
+        for i in range(8):
+            with torch.no_grad():
+                found = step(torch.full((3,), float(i)).to("ltc"))
+            loss = found if ends == "sum" else found[0] + found[1].sum()
+            assert loss.requires_grad
+            w.grad = None
+            loss.backward()
+            out.append((loss.item(), w.grad.tolist()))
+        return out
+
+    assert both(run).counts[0] >= 3
+
+
+def test_results_to_come_are_asked_each_time():
+    def run(compile):
+        future, out = torch.futures.Future(), []
+        step = compile(lambda x: x * future.value() if future.done() else x)
+        for i in range(8):
+            if i == 5:
+                future.set_result(5.0)
+            out.append(step(torch.ones(1).to("ltc")).item())
+        return out
+
+    both(run)
