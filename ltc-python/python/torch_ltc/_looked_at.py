@@ -35,9 +35,12 @@ def _members(x: Any) -> list[Any]:
     return [*base.keys(x), *base.values(x)] if isinstance(x, dict) else [*base.__iter__(x)]
 
 
-def _names_on(kind: type) -> set[str]:
-    """The names of the attributes that classes written in Python give objects of a class."""
-    return {name for base in kind.__mro__ if base.__flags__ & _IS_HEAP_TYPE for name in vars(base)}
+def _asked_of(kind: type, info: CodeNames) -> Iterable[str]:
+    """The names under which code may find something on a class: of code that computes names, all that the class, or a
+    base of it that is written in Python, has."""
+    if not info.all_attributes:
+        return info.attributes
+    return info.attributes.union(*(vars(base) for base in kind.__mro__ if base.__flags__ & _IS_HEAP_TYPE))
 
 
 class _Of:
@@ -58,8 +61,8 @@ class _Of:
         self.fresh: dict[tuple[int, Any], Any] = {}
         #: Objects with slots, by identity, and what these held.
         self.slotted: dict[int, Any] = {}
-        #: Names under which slots and classes were looked at for code that computes names.
-        self.computed: set[str] = set()
+        #: The names of slots among these.
+        self.slots: set[str] = set()
         #: Containers, by identity, with the identities of what they held, and with what keeps these from being another
         #: object's: what is older among them.
         self.containers: dict[int, tuple[Any, list[int], list[Any]]] = {}
@@ -133,7 +136,7 @@ class LookedAt:
         """Notes what a slot of an older object holds."""
         of = self.of(info)
         of.slotted[id(x)] = x
-        of.computed.add(name)
+        of.slots.add(name)
         of.by_name[id(x), name] = self._kept(value)
 
     def note_container(self, x: Any, info: CodeNames) -> None:
@@ -159,9 +162,7 @@ class LookedAt:
         of = self.of(info)
         if id(kind) not in of.kinds:
             of.kinds[id(kind)] = kind
-            if info.all_attributes:
-                of.computed |= _names_on(kind)
-            of.by_name.update({(id(kind), name): lookup(kind, name) for name in info.attributes | of.computed})
+            of.by_name.update({(id(kind), name): lookup(kind, name) for name in _asked_of(kind, info)})
 
     def note_other(self, x: Any, info: CodeNames) -> None:
         """Notes an older object of another kind, which is asked each time."""
@@ -183,15 +184,17 @@ class LookedAt:
         contents = anything or CONTENTS in written
         found: list[Any] = [*self._made_since(of)]
         changed_classes: dict[int, Any] = {}
-        names = info.attributes
-        if info.all_attributes:
-            names |= of.computed.union(*map(_names_on, of.kinds.values())) if anything else written
-        for name in names if anything else written & names:
+        # Code that computes names may read what is put under any name.
+        names = (
+            info.attributes | of.slots if anything else written if info.all_attributes else written & info.attributes
+        )
+        for name in names:
             found += self._changed_at(of, name, of.spaces)
             for x in of.slotted.values():
                 if (id(x), name) in of.by_name:
                     found += self._changed_in(of, x, name, self._slot(x, name))
-            for at, kind in of.kinds.items():
+        for at, kind in of.kinds.items():
+            for name in _asked_of(kind, info) if anything else names:
                 if (now := lookup(kind, name)) is not of.by_name.get((at, name), NOTHING):
                     of.by_name[at, name] = now
                     changed_classes[at] = kind

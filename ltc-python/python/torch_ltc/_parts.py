@@ -64,8 +64,9 @@ class Parts(Classes):
         names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
         if not names.isdisjoint(("__dict__", *READ_ATTRIBUTES)):
             self.by_name(frame, "attrgetter")
-        known = self._getting.get(frame.f_code, frozenset())
-        self._getting[frame.f_code] = known | names
+        # With those of the getters before: names that come together are looked for once, not in each combination.
+        names |= self._getting.get(frame.f_code, frozenset())
+        self._getting[frame.f_code] = names
         # Any variable may be it. (The getter may be one itself.)
         variables = (*frame.f_locals.values(), *map(frame.f_globals.get, info.globals))
         for value in variables if not names <= info.added else ():
