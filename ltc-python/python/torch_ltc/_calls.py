@@ -152,6 +152,8 @@ class Calls:
     #: Whether the step reads or makes gradients; and whether it goes back, which it may do under `no_grad`, too.
     uses_grads = False
     goes_back = False
+    #: Whether functions of Python take what is saved for going back (`torch.utils.checkpoint`, `save_on_cpu`).
+    saves_by_hooks = False
     #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.
     appends: dict[int, tuple[Any, int]]
     #: How often it called `append` of a bounded deque, by identity.
@@ -259,6 +261,8 @@ class Calls:
             self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
         elif function in METHODS_ELSEWHERE:
             self.refuse(f"it calls {name}(), which tells of what happens elsewhere", frame)
+        elif name == "_push_saved_tensors_default_hooks":
+            self.saves_by_hooks = True
         elif name == "run_backward" or name in HOOKING:
             self.uses_grads = True
             if name == "run_backward":

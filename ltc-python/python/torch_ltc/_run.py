@@ -27,7 +27,7 @@ from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._left_places import FoundValue, LeftPlaces, is_state, kind_of
 from torch_ltc._reads import EarlierCapture, Reads
-from torch_ltc._refusals import OUTSIDE, with_advice
+from torch_ltc._refusals import BY_HOOKS, OUTSIDE, with_advice
 from torch_ltc._results import (
     KnownStorages,
     LeftResult,
@@ -358,6 +358,8 @@ class Run:
             why = why or OUTSIDE
         results, with_history, why = self._examine_results(out, survey, recorder, grads_before, why)
         (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, survey, why)
+        if with_history and survey.saves_by_hooks:
+            why = why or BY_HOOKS
         if with_history and not why:
             why = self._examine_history(with_history, results, survey, recorder, bool(gets_grad or loses_grad))
         self.matching = self._earlier[0] if self._earlier else None
@@ -433,6 +435,8 @@ class Run:
         copies = {id(copy) for _, copy in self._call.copies()}
         memory = KnownStorages(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
         leaves = ReturnedLeaves(self._inputs, grads_before, recorder, kept, memory, survey.is_older)
+        # Asking what is saved calls the hooks that took it; what was not gone back through has it still.
+        leaves.is_saved_by_hooks = survey.saves_by_hooks and not survey.goes_back
         leaves.sort(flat, older_containers)
         tensors, results, why = leaves.tensors, leaves.results, why or leaves.obstacle
         self.freed_histories += leaves.freed_histories
