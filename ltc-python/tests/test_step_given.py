@@ -6,7 +6,6 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 
 def both(run):
@@ -160,25 +159,3 @@ def test_results_to_come_are_asked_each_time():
         return out
 
     both(run)
-
-
-def test_what_a_checkpoint_runs_again_runs_as_often_as_in_recorded_calls():
-    """The way back through its results calls the function once more; finding out about it does not."""
-
-    def run(compile):
-        norm, calls, out = nn.BatchNorm1d(3).to("ltc"), [], []
-
-        def part(x):
-            calls.append(len(calls))
-            return norm(x).sin()
-
-        step = compile(lambda x: checkpoint(part, x, use_reentrant=False))
-        for i in range(7):
-            x = (torch.arange(12.0).reshape(4, 3) + i).to("ltc").requires_grad_()
-            y = step(x * 1)
-            if i % 3 != 2:
-                y.sum().backward()
-            out.append((y.tolist(), len(calls), norm.running_mean.tolist(), x.grad is not None and x.grad.tolist()))
-        return out
-
-    assert "checkpoint" in both(run).explain()
