@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 def both(run):
@@ -156,6 +157,29 @@ def test_results_to_come_are_asked_each_time():
             if i == 5:
                 future.set_result(5.0)
             out.append(step(torch.ones(1).to("ltc")).item())
+        return out
+
+    both(run)
+
+
+def test_what_a_checkpoint_runs_again_runs_as_often_as_in_recorded_calls():
+    """The way back through its results calls the function once more; finding out about it does not."""
+
+    def run(compile):
+        norm, calls, out = nn.BatchNorm1d(3).to("ltc"), [], []
+
+        def part(x):
+            calls.append(len(calls))
+            return norm(x).sin()
+
+        step = compile(lambda x: checkpoint(part, x, use_reentrant=False))
+        for i in range(7):
+            x = (torch.arange(12.0).reshape(4, 3) + i).to("ltc").requires_grad_()
+            y = step(x * 1)
+            if i % 3 != 2:
+                y.sum().backward()
+            out.append((len(calls), norm.num_batches_tracked.item(), norm.running_mean.tolist(), y.tolist()))
+            out.append(x.grad is not None and x.grad.tolist())
         return out
 
     both(run)
