@@ -184,10 +184,9 @@ class LookedAt:
         contents = anything or CONTENTS in written
         found: list[Any] = [*self._made_since(of)]
         changed_classes: dict[int, Any] = {}
-        # Code that computes names may read what is put under any name.
-        names = (
-            info.attributes | of.slots if anything else written if info.all_attributes else written & info.attributes
-        )
+        names = info.attributes | of.slots if anything else written
+        if not info.all_attributes:  # code that computes names may read what is put under any name
+            names = names & info.attributes
         for name in names:
             found += self._changed_at(of, name, of.spaces)
             for x in of.slotted.values():

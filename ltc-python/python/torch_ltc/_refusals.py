@@ -2,11 +2,12 @@
 
 from torch_ltc import _ltc
 
-#: Why a step is refused whose backward pass leaves it; in the words of `ltc-torch-sys/csrc/history.cpp`.
+#: Why a step is refused that returns what only code of the program can go back through.
 BY_HOOKS = (
     "functions of Python take what is saved for going back (torch.utils.checkpoint, save_on_cpu), and it is gone back "
     "through its results: call backward() within the step"
 )
+#: Why a step is refused whose backward pass leaves it; in the words of `ltc-torch-sys/csrc/history.cpp`.
 OUTSIDE = "it differentiates through a tensor that was made outside"
 
 

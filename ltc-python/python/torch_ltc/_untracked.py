@@ -30,6 +30,8 @@ class Untracked:
         self.held: set[int] = set()
         #: Those that were found in something older.
         self._found_in_older: set[int] = set()
+        #: Those of which the collector was asked, and told of others that hold them.
+        self._held_by_others: set[int] = set()
         #: How often the result of the step holds each object, by identity.
         self._returned = Counter[int]()
         self.is_running = True
@@ -68,8 +70,11 @@ class Untracked:
         dropped = {i for i in doubtful if sys.getrefcount(doubtful[i]) <= ours[i] + self._returned[i] + 2}
         left = {i: x for i, x in doubtful.items() if i not in dropped}
         if not calls_keep_references():
-            unknown = {i: x for i, x in left.items() if i not in self.held and i not in self._found_in_older}
-            return dropped | self._held_by_new(unknown, ours, is_older, expect_collection)
+            known = self.held | self._found_in_older | self._held_by_others
+            unknown = {i: x for i, x in left.items() if i not in known}
+            made = self._held_by_new(unknown, ours, is_older, expect_collection)
+            self._held_by_others |= unknown.keys() - made
+            return dropped | made
         # After a `torch.compile` that failed, calls keep references to their arguments that no object shows. The
         # collector knows who holds a container; of other objects, who held one during the step is taken to hold it.
         unsure = [x for i, x in left.items() if i not in self.held or type(x).__flags__ & _IS_CONTAINER]
