@@ -128,7 +128,7 @@ def test_a_step_that_records_an_event_is_recorded_each_time():
     step = torch_ltc.compile(add)
     for _ in range(8):
         step(torch.ones(2, device="ltc"))
-    assert step.counts == (0, 8) and "it records an event" in step.explain()
+    assert step.counts == (0, 8) and "it calls Event.record()" in step.explain()
 
 
 def test_memory_is_counted_in_bytes():

@@ -258,7 +258,7 @@ class Calls:
         if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
             self.refuse(f"it calls {name}()", frame)
         elif isinstance(owner, ELSEWHERE) and not isinstance(owner, torch._C.ScriptModule):
-            self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
+            self.refuse(f"it calls {type(owner).__name__}.{name}(), which tells of what happens elsewhere", frame)
         elif function in METHODS_ELSEWHERE:
             self.refuse(f"it calls {name}(), which tells of what happens elsewhere", frame)
         elif name == "_push_saved_tensors_default_hooks":
