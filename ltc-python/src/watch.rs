@@ -42,6 +42,8 @@ enum Kind {
     /// The dict with an object's attributes: that it is the same.
     Namespace,
     Slot(Py<PyAny>),
+    /// The gradient of a tensor that need not be a leaf, without the warning of Python's attribute.
+    Gradient,
     Bytes,
     /// Which thread it is: values that each thread has for itself were read.
     Thread,
@@ -198,6 +200,12 @@ impl Other {
                 let got = descriptor.bind(py).call_method1(intern!(py, "__get__"), (holder,));
                 each(got.ok().as_ref());
             }
+            Kind::Gradient => match ltc_torch::grad_of(&convert::tensor(holder)?) {
+                Some(grad) => one(convert::list(py, &[grad])?.get_item(0)?),
+                None => {
+                    each(None);
+                }
+            },
             Kind::Thread => one(py.import("threading")?.call_method0("get_ident")?),
             Kind::Bytes => one(holder.call_method0(intern!(py, "tobytes"))?),
             Kind::Renewed(_) => unreachable!("invariant: read above"),
@@ -458,6 +466,7 @@ impl Watch {
                 "class" => Kind::Class,
                 "namespace" => Kind::Namespace,
                 "slot" => Kind::Slot(name.unbind()),
+                "gradient" => Kind::Gradient,
                 "bytes" => Kind::Bytes,
                 "thread" => Kind::Thread,
                 "renewed" => Kind::Renewed(name.unbind()),

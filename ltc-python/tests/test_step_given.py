@@ -183,3 +183,56 @@ def test_what_a_checkpoint_runs_again_runs_as_often_as_in_recorded_calls():
         return out
 
     both(run)
+
+
+@pytest.mark.parametrize("where", ["in the argument", "in an attribute"])
+def test_a_checkpoint_of_the_program_outside_runs_as_often_as_in_recorded_calls(where):
+    """Whether a backward pass has used up such a history is asked without the hooks that took what it saved."""
+
+    def run(compile):
+        calls, out, holder = [], [], nn.Module()
+        w = torch.tensor([1.0, 2.0, 3.0]).to("ltc").requires_grad_()
+
+        def part(x):
+            calls.append(len(calls))
+            return x.sin() * x
+
+        def add(x):
+            given = x if where == "in the argument" else holder.given
+            return (given.detach() if given.grad_fn is None else given) * 2 + 1
+
+        step = compile(add)
+        for i in range(7):
+            holder.given = checkpoint(part, w * (i + 1), use_reentrant=False)
+            y = step(holder.given)
+            if i % 3 != 2:
+                y.sum().backward()
+            out.append((len(calls), y.tolist(), w.grad is not None and w.grad.tolist()))
+        return out
+
+    both(run)
+
+
+def test_the_gradient_of_a_tensor_that_is_no_leaf_is_compared_without_a_warning(recwarn):
+    """Reading the attribute warns; what watches it for a replay is silent, as the program is."""
+
+    def run(compile):
+        w, holder, out = torch.tensor([1.0, 2.0]).to("ltc").requires_grad_(), nn.Module(), []
+        holder.tripled = w * 3
+
+        def add(x):
+            kept = holder.doubled.detach() if w.grad is None else holder.doubled.grad
+            return holder.tripled.detach() if kept is None else x + kept
+
+        step = compile(add)
+        for i in range(12):
+            if i % 6 == 0:
+                w.grad, holder.doubled = None, w * (i + 2)
+                holder.doubled.retain_grad()
+            if i % 6 == 3:
+                holder.doubled.sum().backward(retain_graph=True)
+            out.append(step(torch.ones(2, device="ltc")).tolist())
+        return out
+
+    both(run)
+    assert not [w for w in recwarn if "not a leaf" in str(w.message)]

@@ -62,11 +62,20 @@ def freed_error(x: torch.Tensor) -> str:
             _saved_names[kind] = tuple(n for n in dir(kind) if n.startswith("_saved_") or n == "saved_tensors")
         for name in _saved_names[kind]:
             try:
-                getattr(node, name)
+                if not _is_packed(node, name):
+                    getattr(node, name)
             except RuntimeError as e:
                 return str(e)
         ahead += [n for n, _ in node.next_functions]
     return ""
+
+
+def _is_packed(node: Any, name: str) -> bool:
+    """Whether what a node saved under a name was packed by hooks, as checkpoints do, and is still held: reading it
+    would call the program's. (What a backward pass has freed has no hooks any more.)"""
+    raw = getattr(node, f"_raw_{name.removeprefix('_')}", None)
+    saved = raw if isinstance(raw, tuple) else (raw,)
+    return any(getattr(x, "unpack_hook", None) is not None for x in saved)
 
 
 class FoundValue(NamedTuple):

@@ -10,10 +10,13 @@ Places are noted by the survey (`_survey.py`) and compared by `_ltc.Watch` (`ltc
   ``namespace``: which dict holds an object's attributes; ``class``: of which class it is.
 - ``function``: a function's code, defaults and cells; ``referent``: what a weak reference, or a getter without
   arguments, gives; ``thread``: which thread it is; ``bytes``: the content of an array.
+- ``gradient``: the gradient of a tensor that need not be a leaf: those of leaves are compared with the tensors.
 """
 
 import types
 from typing import Any, NamedTuple
+
+import torch
 
 from torch_ltc._names import line_of
 
@@ -49,6 +52,8 @@ def _title(holder: Any, name: Any) -> str:
         return f"the variable {name}" if name else "a variable of an enclosing function"
     if isinstance(holder, type):
         return f"{holder.__qualname__}.{name}"
+    if isinstance(holder, torch.Tensor) and name == "grad":
+        return "the gradient of a tensor"
     owner = owners.get(id(holder)) if isinstance(holder, dict) else None
     if isinstance(holder, dict) and "__name__" in holder and "__builtins__" in holder:
         return f"the global {name}"

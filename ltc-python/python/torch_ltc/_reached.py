@@ -43,6 +43,7 @@ from torch_ltc._known import (
 from torch_ltc._names import BY_NAME, CodeNames, code_of, computes_unseen
 from torch_ltc._parts import DESCRIPTORS
 from torch_ltc._places import owners
+from torch_ltc._runtime import is_leaf
 from torch_ltc._spaces import Spaces
 
 #: Classes of objects in modules that are not looked at where names are computed: frames and calls show what they do.
@@ -386,8 +387,8 @@ class Reached(Spaces):
             self.note_place("slot", x, torch._C.TensorBase._version, code)
         if kind is torch.Tensor:
             self.note_place("class", x, None, code)
-        if "grad" in info.attributes and not (x.is_leaf and x.requires_grad):  # replays compare those of leaves
-            self.note_place("slot", x, torch._C.TensorBase.grad, code)
+        if "grad" in info.attributes and not (is_leaf(x) and x.requires_grad):
+            self.note_place("gradient", x, "grad", code)
         self._tensors[id(x)] = x
         if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
             self.on_host[id(x)] = (x, x._version)

@@ -437,8 +437,6 @@ class ReturnedLeaves:
         self.tensors: list[Result] = []
         self.results: list[torch.Tensor] = []
         self.with_history: list[int] = []
-        #: Whether new results are asked for what their histories saved.
-        self.asks_histories = True
         #: New tensors whose history was freed: the position, the name of its node, and the error of going through it.
         self.freed_histories: list[tuple[int, str, str]] = []
         #: Plain values by place (`None` where something else stands); numbers that replays compute, by place, as
@@ -495,8 +493,7 @@ class ReturnedLeaves:
             at = len(self.results)
             self.results.append(x)
             if x.grad_fn is not None and not self.obstacle:
-                said = freed_error(x) if self.asks_histories else ""
-                if said:
+                if said := freed_error(x):
                     self.freed_histories.append((at, x.grad_fn.name(), said))
                 else:
                     self.with_history.append(at)

@@ -435,8 +435,6 @@ class Run:
         copies = {id(copy) for _, copy in self._call.copies()}
         memory = KnownStorages(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
         leaves = ReturnedLeaves(self._inputs, grads_before, recorder, kept, memory, survey.is_older)
-        # Asking calls the hooks that took what is saved; where nothing was gone back through, all of it is there still.
-        leaves.asks_histories = not why and (survey.goes_back or not survey.saves_by_hooks)
         leaves.sort(flat, older_containers)
         tensors, results, why = leaves.tensors, leaves.results, why or leaves.obstacle
         self.freed_histories += leaves.freed_histories
