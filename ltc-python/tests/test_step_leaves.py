@@ -154,7 +154,17 @@ def test_a_number_that_is_not_only_counted_refuses_the_step():
 
 
 #: What a step computes from its count, and whether replays can: a plain float does not ask a whole number to its right.
-POWERS = {
+COMPUTED = {
+    "share": (lambda held: (1 + held.calls) / (10 + held.calls), True),
+    "fraction": (lambda held: 1 / held.calls, True),
+    "rest": (lambda held: (100 - 2 * (held.calls - 1)) / 8, True),
+    "power of two": (lambda held: 2**held.calls / 64, True),
+    "both sides": (lambda held: (held.calls * held.calls - 3) / held.calls, True),
+    "negative": (lambda held: 1 / -(7 + held.calls // 3), True),
+    "factor": (lambda held: 0.5 * held.calls, False),
+    "constant that is a float": (lambda held: (1.5 + held.calls) / 2, False),
+    "a choice on the left": (lambda held: ((2 if held else 0.5) * held.calls) / 3, False),
+    "an unknown on the left": (lambda held: (held.half * held.calls) / 3, False),
     "root": (lambda held: held.calls**-0.5, True),
     "square": (lambda held: held.calls**2 / 50, True),
     "schedule": (lambda held: 0.5 * min(held.calls**-0.5, held.calls * 5**-1.5), True),
@@ -163,12 +173,12 @@ POWERS = {
 }
 
 
-@pytest.mark.parametrize("name", POWERS)
-def test_counts_are_raised_to_powers(name):
-    by_count, is_replayed = POWERS[name]
+@pytest.mark.parametrize("name", COMPUTED)
+def test_replays_compute_with_counts(name):
+    by_count, is_replayed = COMPUTED[name]
 
     class Counts:
-        calls = 0
+        calls, half = 0, 0.5
 
         def step(self, x):
             self.calls += 1
@@ -176,7 +186,7 @@ def test_counts_are_raised_to_powers(name):
 
     step = torch_ltc.compile(Counts().step)
     for i in range(1, 20):
-        expected = torch.ones(2) * by_count(types.SimpleNamespace(calls=i))
+        expected = torch.ones(2) * by_count(types.SimpleNamespace(calls=i, half=0.5))
         assert step(torch.ones(2, device="ltc")).tolist() == expected.tolist(), i
     assert (step.counts[0] > 8) == is_replayed, step.explain()
 

@@ -26,6 +26,8 @@ _PUSHES = (
     "LOAD_DEREF",
 )
 ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "**", "/", "//", "%") for end in ("", "="))
+#: Operators whose result is a whole number where both operands are.
+_WHOLE = frozenset(op + end for op in ("+", "-", "*", "//", "%") for end in ("", "="))
 #: Instructions that load a variable or global.
 _VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
 #: How the names of instructions end that name a variable of the code, and not an attribute or a global.
@@ -130,6 +132,7 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
         return None
     above: int | None = 0
     floats: int | None = None
+    load = _Load.ending_at(steps, at)
     for i in range(at + 1, len(steps)):
         step = steps[i]
         if step.is_target or above is None:
@@ -138,6 +141,11 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
             # Stored under this name in another object, it would be subject to whatever that object's code does.
             is_same = step.argval == name and word[5:] == step.opname[6:]
             return i if is_same and (word == "LOAD_GLOBAL" or _is_back(steps, at, i)) else floats
+        if above == 0 and (left := _whole_left(steps, i, load)) is not None:
+            if step.argrepr in ("/", "/="):
+                return i
+            load = load._replace(begins=left)
+            continue
         if i == at + 1 and step.opname == "BINARY_OP" and step.argrepr == "/":
             dividend = _dividend(steps, at)
             divided.update(dividend)
@@ -171,6 +179,7 @@ def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: se
     takes, is_put = _takes_entry(steps, key)
     above: int | None = 0 if takes > 0 else None
     floats: int | None = None
+    load = _Load.ending_at(steps, takes)
     for i in range(takes + 1, len(steps)):
         if steps[i].is_target or above is None:
             return floats
@@ -181,6 +190,11 @@ def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: se
             owners = steps[key - 1], steps[i - 2]
             is_same = steps[i - 1].argval == name and owners[0].argval == owners[1].argval
             return i if above == 2 and is_same and all(s.opname.startswith(_VARIABLES) for s in owners) else floats
+        if above == 0 and (left := _whole_left(steps, i, load)) is not None:
+            if steps[i].argrepr in ("/", "/="):
+                return i
+            load = load._replace(begins=left)
+            continue
         if i == takes + 1 and steps[i].opname == "BINARY_OP" and steps[i].argrepr == "/":
             dividend = _entry_beside(steps, key)
             divided.update(dividend)
@@ -190,6 +204,59 @@ def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: se
         floats = i if floats is None and _is_float(steps, i, above) else floats
         above = depth_after(steps[i], above)
     return floats
+
+
+class _Load(NamedTuple):
+    """How code loads a number: the instructions, and where the expression begins that is computed with it."""
+
+    words: tuple[tuple[str, object], ...]
+    begins: int
+
+    @staticmethod
+    def ending_at(steps: Sequence[Instruction], at: int) -> "_Load":
+        """The load that ends at a position; one without instructions where it is not that of a global, or of an
+        attribute or entry of what a variable or its attribute holds."""
+        length = {"LOAD_GLOBAL": 1, "LOAD_ATTR": 2, "BINARY_SUBSCR": 3}.get(_word(steps, at), 0)
+        length += length == 3 and steps[at - 2].opname == "LOAD_ATTR"  # an entry of what an attribute holds
+        first = at - length + 1
+        is_load = length > 0 <= first and steps[first].opname.startswith(_VARIABLES)
+        plain = is_load and not any("NULL" in s.argrepr for s in steps[first : at + 1])
+        if not plain or (length > 2 and steps[at - 1].opname != "LOAD_CONST"):
+            return _Load((), at)
+        return _Load(_words(steps, first, at), first)
+
+
+def _words(steps: Sequence[Instruction], first: int, last: int) -> tuple[tuple[str, object], ...]:
+    """The instructions from one position to another, so that they can be compared."""
+    return tuple((_word(steps, i) or steps[i].opname, steps[i].argval) for i in range(first, last + 1))
+
+
+def _whole_left(steps: Sequence[Instruction], operation: int, load: _Load) -> int | None:
+    """Where the left operand of an operator begins that has the number on its right (``1 + self.calls``), if that is
+    computed from constants and the number and is whole; else `None`. (A plain float on the left would compute without
+    asking the number on its right.)"""
+    is_operation = steps[operation].opname == "BINARY_OP" and steps[operation].argrepr in ARITHMETIC
+    left = _whole(steps, load.begins - 1, load) if is_operation and load.words else None
+    moved = ("COPY", "SWAP")
+    if left is None or any(step.is_target or step.opname in moved for step in steps[left + 1 : operation]):
+        return None
+    return left
+
+
+def _whole(steps: Sequence[Instruction], last: int, load: _Load) -> int | None:
+    """Where the expression begins whose last instruction is this one, if it is computed from whole constants and the
+    number alone, and is whole; else `None`."""
+    if last < 0:
+        return None
+    step, first = steps[last], last - len(load.words) + 1
+    if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
+        return last if type(step.argval) is int else None
+    if first >= 0 and _words(steps, first, last) == load.words:
+        return first
+    if step.opname == "UNARY_NEGATIVE":
+        return _whole(steps, last - 1, load)
+    right = _whole(steps, last - 1, load) if step.opname == "BINARY_OP" and step.argrepr in _WHOLE else None
+    return _whole(steps, right - 1, load) if right is not None else None
 
 
 def _entry_beside(steps: Sequence[Instruction], key: int) -> list[str]:
