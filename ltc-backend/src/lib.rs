@@ -132,6 +132,11 @@ pub trait OutputSink {
     /// back after a failure, is let go: until then they have another holder. To be called as early as that is so;
     /// without it such inputs are never written in place.
     fn safe(&mut self) {}
+
+    /// This input is there as it came, and nobody writes to it any more. To be told of all of which that is so where an
+    /// operator fails that could not (there was no memory for it), behind [`OutputSink::failed`] and before any output:
+    /// after [`OutputSink::safe`] nothing else is left to give back.
+    fn still_there(&mut self, _input: usize, _buffer: &Buffer) {}
 }
 
 /// What an execution takes.

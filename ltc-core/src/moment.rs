@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A moment in what a device was sent to run ([`crate::Device::moment`]).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
     syncs: u64,
     sent: u64,

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::{
     cell::{DataCell, Past},
-    undo::{self, Undo, Version},
+    undo::{self, Chain, Undo, Version},
 };
 
 type Told = Result<Buffer, Arc<ExecError>>;
@@ -190,6 +190,7 @@ impl<'a> Sink<'a> {
                 },
                 None => again.before(*id, self.graph),
             },
+            Version::LetGo => Before::Not(Past::Lost),
             Version::Unwritten(_) => {
                 Before::There(Source::Memory, self.graph.layout(self.graph.outputs()[output]).clone())
             }
@@ -197,24 +198,46 @@ impl<'a> Sink<'a> {
         let Some(chain) = self.undo.as_ref().and_then(|undo| undo.chain(output)) else {
             return Before::Not(Past::Nothing);
         };
-        if !untainted && !chain.whole {
-            // Of what never was, nothing was left out.
-            let past = match chain.versions.first() {
-                Some(Version::Value(id)) => id.as_param().map(|p| self.past(p)),
-                Some(Version::Data(cell, _)) => cell.past(),
-                _ => None,
-            };
-            return Before::Not(past.unwrap_or(Past::Lost));
+        if !untainted {
+            // What failed is of a program before this one: eager execution had not come to any of these writes.
+            let start = chain.versions.first().filter(|v| chain.from_start && !self.is_made_here(v));
+            if let Some(start) = start {
+                return there(start);
+            }
+            if !chain.whole {
+                // Of what never was, nothing was left out.
+                let past = match chain.versions.first() {
+                    Some(Version::Value(id)) => id.as_param().map(|p| self.past(p)),
+                    Some(Version::Data(cell, _)) => cell.past(),
+                    _ => None,
+                };
+                return Before::Not(past.unwrap_or(Past::Lost));
+            }
+        }
+        if !chain.whole && !self.is_noted(failed_at, chain) {
+            return Before::Not(Past::Lost);
         }
         // One that cannot be had back is no reason to go further back.
         let of_now = |v: &&Version| match v {
             Version::Value(id) => {
                 self.graph.definition_index(*id).is_none_or(|n| n < failed_at) && !tainted[self.graph.slot(*id)]
             }
-            Version::Data(..) => true,
+            Version::Data(..) | Version::LetGo => true,
             Version::Unwritten(from) => *from <= failed_at,
         };
         chain.versions.iter().rev().find(of_now).map_or(Before::Not(Past::Nothing), &mut there)
+    }
+
+    fn is_made_here(&self, version: &Version) -> bool {
+        matches!(version, Version::Value(id) if id.as_param().is_none())
+    }
+
+    /// Whether what a storage held when an operator failed is among its versions. What was written behind the last
+    /// operator that can fail is not, and one that cannot may find no memory.
+    fn is_noted(&self, failed_at: usize, chain: &Chain) -> bool {
+        let can_fail = |at: usize| self.graph.nodes().get(at).is_none_or(|node| !node.op().has(Props::TOTAL));
+        let first = chain.first.and_then(|value| self.graph.definition_index(value));
+        can_fail(failed_at) || first.is_some_and(|first| failed_at <= first)
     }
 
     /// What was there before a parameter that is not kept.
@@ -253,8 +276,9 @@ impl<'a> Sink<'a> {
     }
 
     fn compute_alone(&self, values: &[ValueId], numbers: &[u64]) -> Vec<Option<Buffer>> {
-        if values.is_empty() {
-            return Vec::new();
+        // Numbers were not kept where nothing was to be undone.
+        if values.is_empty() || numbers.len() != self.graph.number_count() {
+            return vec![None; values.len()];
         }
         let (graph, params) = self.graph.part(values);
         let kept = params.iter().map(|&p| self.kept(p).cloned());
@@ -322,7 +346,15 @@ impl OutputSink for Sink<'_> {
 
     fn safe(&mut self) {
         if self.lost.is_empty() && self.first.is_none() && self.failed_params.is_empty() {
-            (self.undo, self.kept) = (None, Vec::new());
+            self.undo.iter_mut().for_each(Undo::let_go);
+            self.kept = Vec::new();
+        }
+    }
+
+    fn still_there(&mut self, input: usize, buffer: &Buffer) {
+        let needed = self.undo.iter().any(|undo| undo.params.contains(&(input as u32)));
+        if needed && self.kept(input).is_none() {
+            self.kept.push((input as u32, buffer.clone()));
         }
     }
 }

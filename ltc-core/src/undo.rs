@@ -34,10 +34,14 @@ struct Entry {
     open: bool,
     /// Nothing it held since the oldest of these is left out.
     whole: bool,
+    /// The oldest of these, or that nobody had written to it, is what there was before the first of the writes.
+    from_start: bool,
     /// Before all these nobody had written to it, since when there were this many operations that can fail.
     unwritten: Option<u32>,
     /// What it held before, oldest first, as far as something that can fail came after.
     before: SmallVec<[Kept<Arc<DataCell>>; 1]>,
+    /// What it held after the first of the writes, and now.
+    first: WeakValue<Arc<DataCell>>,
     now: WeakValue<Arc<DataCell>>,
     /// How many operations that can fail there were at the last write.
     raises: u32,
@@ -123,7 +127,8 @@ impl Log {
             true => before.push(old.keep()),
             false => rest = Some(old),
         }
-        self.open(journal, Entry { open: true, whole, unwritten: None, before, now: new.downgrade(), raises });
+        let (first, now) = (new.downgrade(), new.downgrade());
+        self.open(journal, Entry { open: true, whole, from_start: whole, unwritten: None, before, first, now, raises });
         rest
     }
 
@@ -132,7 +137,8 @@ impl Log {
     pub(crate) fn note_first(&mut self, journal: &Mutex<Journal>, counted: &Raises, ever: u32, new: &TraceValue) {
         let (since, raises) = counted.at(ever);
         let (unwritten, before) = (Some(since), SmallVec::new());
-        self.open(journal, Entry { open: true, whole: true, unwritten, before, now: new.downgrade(), raises });
+        let (first, now) = (new.downgrade(), new.downgrade());
+        self.open(journal, Entry { open: true, whole: true, from_start: true, unwritten, before, first, now, raises });
     }
 
     fn open(&mut self, journal: &Mutex<Journal>, entry: Entry) {
@@ -201,7 +207,8 @@ impl Journal {
             // What was recorded with this many before it was recorded when there was that memory.
             let unwritten = entry.unwritten.map(|since| Version::Unwritten(trace.first_node(|n| n.age() > since)));
             let versions = unwritten.into_iter().chain(entry.before.iter().filter_map(version)).collect();
-            Some(Chain { output: output as u32, versions, whole: entry.whole })
+            let first = entry.first.upgrade().and_then(|value| trace.id(&value));
+            Some(Chain { output: output as u32, versions, whole: entry.whole, from_start: entry.from_start, first })
         };
         self.0.iter().filter_map(chain).collect()
     }
@@ -216,6 +223,8 @@ pub(crate) enum Version {
     Data(Arc<DataCell>, LayoutRef),
     /// Memory that nobody had written to; it was there when this node of the program was recorded.
     Unwritten(usize),
+    /// Data that was let go, since nothing that was still to run could fail.
+    LetGo,
 }
 
 /// Values whose place in a storage an output took.
@@ -226,6 +235,10 @@ pub(crate) struct Chain {
     pub(crate) versions: SmallVec<[Version; 1]>,
     /// Nothing between them is left out.
     pub(crate) whole: bool,
+    /// The first of them is what there was before the program's first write.
+    pub(crate) from_start: bool,
+    /// What the storage held after the first write, if the program makes that.
+    pub(crate) first: Option<ValueId>,
 }
 
 /// What can be given back if a program fails.
@@ -265,6 +278,15 @@ impl Undo {
     /// The plan for a program that runs nothing: all it is given is kept.
     pub(crate) fn all(chains: Vec<Chain>, params: usize) -> Undo {
         Undo { chains, params: (0..params as u32).collect() }
+    }
+
+    /// Lets go what only this plan keeps.
+    pub(crate) fn let_go(self: &mut Arc<Self>) {
+        let is_data = |v: &Version| matches!(v, Version::Data(..));
+        if self.chains.iter().flat_map(|c| &c.versions).any(is_data) {
+            let versions = Arc::make_mut(self).chains.iter_mut().flat_map(|c| &mut c.versions);
+            versions.filter(|v| is_data(v)).for_each(|v| *v = Version::LetGo);
+        }
     }
 
     pub(crate) fn chain(&self, output: usize) -> Option<&Chain> {

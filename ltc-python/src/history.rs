@@ -36,6 +36,13 @@ pub(crate) fn history_is_freed(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(any_tensor(tensor.py(), tensor)?.is_some_and(|t| ltc_torch::history_is_freed(&t)))
 }
 
+/// The gradient of a tensor, also of one that is no leaf, without the warning of Python's attribute.
+#[pyfunction]
+pub(crate) fn grad_of<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(t) = any_tensor(tensor.py(), tensor)? else { return Ok(None) };
+    ltc_torch::grad_of(&t).map(|grad| list(tensor.py(), &[grad])?.get_item(0)).transpose()
+}
+
 /// Gives these tensors, which have no history, one: their gradients go to the others' as they are.
 #[pyfunction]
 pub(crate) fn pass_to(tensors: &Bound<'_, PyAny>, others: &Bound<'_, PyAny>) -> PyResult<()> {

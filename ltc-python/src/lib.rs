@@ -373,6 +373,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(history::gather_by_python, m)?)?;
     m.add_function(wrap_pyfunction!(history::any_is_dual, m)?)?;
     m.add_function(wrap_pyfunction!(history::history_is_freed, m)?)?;
+    m.add_function(wrap_pyfunction!(history::grad_of, m)?)?;
     m.add_function(wrap_pyfunction!(history::pass_to, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;
     m.add_function(wrap_pyfunction!(note_registration, m)?)?;

@@ -286,7 +286,7 @@ impl Replays {
     /// Begins the capture of a call on these inputs; false where another thread captures.
     fn begin(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let inputs = all_lazy(inputs)?;
-        let device = inputs.iter().find_map(ltc_torch::device_of).unwrap_or(0);
+        let device = inputs.iter().find_map(ltc_torch::device_of).unwrap_or_else(|| ltc_torch::ambient().device());
         drop(inputs);
         let capture = py.detach(|| Capture::begin(device)).map_err(raise)?;
         let begun = capture.is_some();

@@ -200,12 +200,9 @@ impl Other {
                 let got = descriptor.bind(py).call_method1(intern!(py, "__get__"), (holder,));
                 each(got.ok().as_ref());
             }
-            Kind::Gradient => match ltc_torch::grad_of(&convert::tensor(holder)?) {
-                Some(grad) => one(convert::list(py, &[grad])?.get_item(0)?),
-                None => {
-                    each(None);
-                }
-            },
+            Kind::Gradient => {
+                each(crate::history::grad_of(holder)?.as_ref());
+            }
             Kind::Thread => one(py.import("threading")?.call_method0("get_ident")?),
             Kind::Bytes => one(holder.call_method0(intern!(py, "tobytes"))?),
             Kind::Renewed(_) => unreachable!("invariant: read above"),

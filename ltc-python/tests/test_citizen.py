@@ -136,6 +136,25 @@ def test_deepcopy_of_tensors_and_modules():
     same(pair[1], torch.tensor([2.0, 3.0]))
 
 
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("device", ["cpu", "ltc"])
+def test_files_in_the_format_from_before_torch_1_6(device, real, tmp_path):
+    """As those of many model collections are: written and read, views and dtypes kept."""
+    held = {"w": torch.arange(6.0).reshape(2, 3), "n": torch.arange(3), "h": torch.ones(2, dtype=torch.bfloat16)}
+    held = {name: t.to(device) for name, t in held.items()}
+    held["row"] = held["w"][1]
+    with open(tmp_path / "old.pt", "wb+") if real else io.BytesIO() as file:
+        torch.save(held, file, _use_new_zipfile_serialization=False)
+        for to in ("cpu", "ltc", None):
+            file.seek(0)
+            found = torch.load(file, map_location=to)
+            assert all(t.device.type == (to or device) for t in found.values())
+            for name, t in found.items():
+                same(t, held[name].cpu())
+            found["w"].zero_()
+            assert found["row"].tolist() == [0.0, 0.0, 0.0]
+
+
 def saved(value):
     file = io.BytesIO()
     torch.save(value, file)
@@ -296,6 +315,21 @@ def test_device_in_a_child_process(context):
     if context == "fork" and child.exitcode == 1:
         return  # it raised
     assert child.exitcode == 0 and queue.get() == 6.0
+
+
+def _works(rank, net, x, storage, queue):
+    queue.put((rank, net(x).device.type, net(x).tolist(), len(storage)))
+
+
+@pytest.mark.timeout(120)
+def test_spawned_processes_are_given_models_and_tensors():
+    """Copies: what a process is handed with its arguments has to last until it is there."""
+    net, x = nn.Linear(3, 2).to("ltc"), torch.arange(3.0, device="ltc")
+    queue = multiprocessing.get_context("spawn").SimpleQueue()
+    torch.multiprocessing.spawn(_works, args=(net, x, x.untyped_storage(), queue), nprocs=2)
+    found = sorted(queue.get() for _ in range(2))
+    assert [(rank, device, size) for rank, device, _, size in found] == [(0, "ltc", 12), (1, "ltc", 12)]
+    assert found[0][2] == found[1][2] == pytest.approx(net(x).tolist())
 
 
 def test_dataset_on_the_device():

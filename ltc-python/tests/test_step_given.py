@@ -236,3 +236,35 @@ def test_the_gradient_of_a_tensor_that_is_no_leaf_is_compared_without_a_warning(
 
     both(run)
     assert not [w for w in recwarn if "not a leaf" in str(w.message)]
+
+
+WRITES = {
+    "takes a gradient": lambda x: setattr(x, "grad", None),
+    "gives a gradient": lambda x: setattr(x, "grad", torch.full((2,), 3.0, device=x.device)),
+    "retains the gradient": lambda x: x.retain_grad() if x.grad_fn is not None else None,
+}
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize("name", WRITES)
+def test_what_a_step_does_to_gradients_of_arguments_that_require_none(name, is_leaf):
+    def run(compile):
+        w, out = torch.tensor([1.0, 2.0]).to("ltc").requires_grad_(), []
+
+        def write(x):
+            WRITES[name](x)
+            return x.detach() * 2
+
+        step = compile(write)
+        for i in range(8):
+            x = (w * 1).detach() if is_leaf else w * (i + 1)
+            if is_leaf:
+                x.grad = torch.ones(2, device="ltc")
+            with torch.no_grad():
+                out.append(step(x).tolist())
+            if not is_leaf:
+                x.sum().backward()
+            out.append((x.retains_grad, (is_leaf or x.retains_grad) and x.grad is not None and x.grad.tolist()))
+        return out
+
+    both(run)

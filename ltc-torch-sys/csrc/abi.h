@@ -282,6 +282,7 @@ typedef struct LtcAmbient {
   uint64_t mode_objects;  // and which
   uint64_t default_dtype, determinism, numerics, threads;
   uint64_t registrations;  // how often operators got other kernels, as far as it was noted
+  uint64_t device;         // the current one of the lazy devices
 } LtcAmbient;
 void ltc_ambient(LtcAmbient* out);
 // Operators got other kernels: nothing that was captured before goes by them.

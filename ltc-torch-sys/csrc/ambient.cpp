@@ -134,6 +134,7 @@ extern "C" void ltc_ambient(LtcAmbient* out) {
   a.numerics = numerics.word;
   a.threads = (uint64_t)at::get_num_threads();
   a.registrations = registrations.load(std::memory_order_relaxed);
+  a.device = (uint64_t)current_device();
   *out = a;
 }
 

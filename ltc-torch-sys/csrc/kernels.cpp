@@ -1,5 +1,6 @@
 // The few operators that are not recorded like the others: factories, metadata, copies between storages and devices.
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/ResizeCommon.h>
@@ -84,6 +85,7 @@ Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::
   check_sizes(sz, d);
   TORCH_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(),
               ") must match dimensionality of strides (", stride.size(), ")");
+  at::detail::computeStorageNbytes(sz, C10_AS_INTARRAYREF_SLOW(stride), c10::elementSize(d));  // fails of negative ones
   return filled(new_uninit(d, sz, C10_AS_INTARRAYREF_SLOW(stride), index_of(device)));
 }
 Tensor as_strided(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st, std::optional<c10::SymInt> off) {

@@ -399,6 +399,15 @@ void resolve_bits(const OpInfo& o, Stack* stack) {
     v = map_tensors(v, o.args[i].kind, [](const Tensor& t) { return is_lazy(t) ? t.resolve_conj().resolve_neg() : t; });
   }
 }
+
+// `conj_physical_` of a conjugate view, or `neg_` of a negative one, does to what the view shows what it does to it.
+std::optional<Tensor> behind_bit(const OpInfo& o, const Stack& stack) {
+  const bool conj = o.name == "aten::conj_physical_";
+  if (!conj && o.name != "aten::neg_") return {};
+  const Tensor& self = stack[stack.size() - o.args.size()].toTensor();
+  if (self.is_conj() != conj || self.is_neg() == conj) return {};
+  return conj ? self.conj() : self._neg_view();
+}
 }  // namespace
 
 void keep_backward_here() { c10::AutogradState::get_tls_state().set_multithreading_enabled(false); }
@@ -415,6 +424,12 @@ void run(const OpInfo& o, Stack* stack) {
   Flat f;
   Flattener{o, f}.all(*stack);
   if (C10_UNLIKELY(f.bits)) {
+    if (auto behind = behind_bit(o, *stack)) {
+      Tensor self = std::exchange((*stack)[stack->size() - o.args.size()], IValue(*behind)).toTensor();
+      run(o, stack);
+      stack->back() = std::move(self);
+      return;
+    }
     resolve_bits(o, stack);
     return run(o, stack);
   }

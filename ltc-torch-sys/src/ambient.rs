@@ -39,6 +39,7 @@ pub struct Ambient {
     numerics: u64,
     threads: u64,
     registrations: u64,
+    device: u64,
 }
 
 impl Ambient {
@@ -47,6 +48,11 @@ impl Ambient {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// The current one of the lazy devices.
+    pub fn device(&self) -> u16 {
+        self.device as u16
     }
 
     /// Whether Python modes, functorch's transforms or hooks of saved tensors are active. These are objects of the user
@@ -59,7 +65,7 @@ impl Ambient {
     /// What differs between two states, in a user's words; the first such thing.
     pub fn difference(&self, other: &Ambient) -> Option<&'static str> {
         type Part = (&'static str, fn(&Ambient) -> u64);
-        let parts: [Part; 12] = [
+        let parts: [Part; 13] = [
             ("grad or inference mode", |a| a.autograd),
             ("autocast", |a| a.autocast),
             ("the default dtype", |a| a.default_dtype),
@@ -72,6 +78,7 @@ impl Ambient {
             ("dispatch keys", |a| a.keys_included),
             ("dispatch keys", |a| a.keys_excluded),
             ("which kernels operators have", |a| a.registrations),
+            ("the current device", |a| a.device),
         ];
         parts.iter().find(|(_, part)| part(self) != part(other)).map(|(name, _)| *name)
     }

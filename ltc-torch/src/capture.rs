@@ -18,8 +18,9 @@ use stages::{Noted, Stop};
 #[derive(Debug)]
 pub struct Capture {
     device: u16,
-    /// When it began.
+    /// When it began, on this device and on the others.
     since: Moment,
+    others: Vec<(u16, Moment)>,
     _turn: Turn,
 }
 
@@ -40,10 +41,13 @@ impl Capture {
     pub fn begin(device: u16) -> Result<Option<Capture>, Error> {
         let Some(turn) = Turn::take() else { return Ok(None) };
         crate::sync_all()?;
-        let since = runtime()?.session.device(device)?.moment();
+        let session = &runtime()?.session;
+        let since = session.device(device)?.moment();
+        let others = session.devices().iter().filter(|d| d.index() != device);
+        let others = others.map(|d| (d.index(), d.moment())).collect();
         capture_log::open();
         ltc_torch_sys::capture_begin();
-        Ok(Some(Capture { device, since, _turn: turn }))
+        Ok(Some(Capture { device, since, others, _turn: turn }))
     }
 
     /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
@@ -63,6 +67,11 @@ impl Capture {
         if let Some(obstacle) = log.obstacle {
             return Ok(Err(NotReplayable(obstacle)));
         }
+        let is_elsewhere = |t: Option<u16>| t.is_some_and(|device| device != self.device);
+        let mut tensors = inputs.iter().map(crate::device_of).chain(results.iter().map(crate::device_of));
+        if tensors.any(is_elsewhere) || self.uses_others()? {
+            return Ok(Err(NotReplayable("it uses more than one device".into())));
+        }
         let noted =
             Noted { device, since: self.since, holds, starts: log.starts, uploads: log.uploads, reads: log.reads };
         match stages::step(noted, inputs, results, host) {
@@ -70,5 +79,17 @@ impl Capture {
             Err(Stop::NotReplayable(why)) => Ok(Err(why)),
             Err(Stop::Failed(error)) => Err(error),
         }
+    }
+
+    /// Whether something was recorded on another device since it began.
+    fn uses_others(&self) -> Result<bool, Error> {
+        let session = &runtime()?.session;
+        for (index, since) in &self.others {
+            let device = session.device(*index)?;
+            if device.pending_count() > 0 || device.moment() != *since {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -80,7 +80,8 @@ impl Replayer {
         self.current = None;
         let index = self.entry(key, inputs)?;
         self.records += 1;
-        let device = inputs.iter().find_map(|t| crate::device_of(t)).unwrap_or(0);
+        let device =
+            inputs.iter().find_map(|t| crate::device_of(t)).unwrap_or_else(|| ltc_torch_sys::ambient().device());
         let wanted = self.warm && self.entries[index].refused.is_none();
         let capture = if wanted { Capture::begin(device)? } else { None };
         let captures = capture.is_some();

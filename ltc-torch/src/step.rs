@@ -63,7 +63,7 @@ pub(crate) fn view_of(t: &impl AsTensor) -> Result<OwnedView, Error> {
 /// of a tensor decides how it is recorded (whether it requires a gradient, is conjugated, has hooks). Where an input
 /// begins in its memory does not matter, only whether it is all of it.
 #[derive(Clone, Debug)]
-pub struct Signature(Vec<(OwnedView, bool, TensorKind)>);
+pub struct Signature(Vec<(OwnedView, bool, TensorKind, Option<u16>)>);
 
 fn fills_memory(storage: &Storage, view: &View<'_>) -> bool {
     let bytes = view.numel() as usize * view.dtype.size_of();
@@ -90,10 +90,10 @@ impl Signature {
     /// # Errors
     /// Fails for an input that is not on the device.
     pub fn of(inputs: &[impl AsTensor]) -> Result<Self, Error> {
-        fn one(t: &impl AsTensor) -> Result<(OwnedView, bool, TensorKind), Error> {
+        fn one(t: &impl AsTensor) -> Result<(OwnedView, bool, TensorKind, Option<u16>), Error> {
             let shown = |s: &Storage, view: View<'_>| (OwnedView::from(view), fills_memory(s, &view));
             let (like, fills) = ltc_torch_sys::storage_of(t, shown)?;
-            Ok((like, fills, ltc_torch_sys::state_of(t).kind()))
+            Ok((like, fills, ltc_torch_sys::state_of(t).kind(), crate::device_of(t)))
         }
         Ok(Signature(inputs.iter().map(one).collect::<Result<_, _>>()?))
     }
@@ -106,10 +106,11 @@ impl Signature {
         if self.0.len() != inputs.len() {
             return Ok(false);
         }
-        for (t, (like, fills, kind)) in inputs.iter().zip(&self.0) {
+        for (t, (like, fills, kind, device)) in inputs.iter().zip(&self.0) {
             let same =
                 |s: &Storage, view: View<'_>| view.is_laid_out_as(like.as_view()) && *fills == fills_memory(s, &view);
-            if !ltc_torch_sys::storage_of(t, same)? || *kind != ltc_torch_sys::state_of(t).kind() {
+            let is_there = *device == crate::device_of(t) && *kind == ltc_torch_sys::state_of(t).kind();
+            if !is_there || !ltc_torch_sys::storage_of(t, same)? {
                 return Ok(false);
             }
         }

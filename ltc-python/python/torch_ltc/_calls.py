@@ -415,6 +415,8 @@ class Calls:
         if not info.quiet:
             notify()
         names = names_in_format(text)
+        if "__class__" in names:
+            self.refuse("it formats the class of an object", frame)
         if names <= info.added:  # the code shows them, so they were looked for in all that it reaches
             return
         if not formats_variables(frame.f_code, frame.f_lasti):

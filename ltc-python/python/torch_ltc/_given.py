@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torch_ltc import _ltc
 from torch_ltc._left_places import freed_error
 from torch_ltc._runtime import history_of, is_leaf, on_device
 
@@ -14,6 +15,11 @@ def _hooks_of(x: torch.Tensor) -> list[Any]:
     return [None if hooks is None else [*hooks.items()] for hooks in (x._backward_hooks, x._post_accumulate_grad_hooks)]
 
 
+def _own_grad(x: torch.Tensor) -> Any:
+    """The gradient of a tensor that is no leaf or requires none. Those of other leaves are compared as results."""
+    return None if is_leaf(x) and x.requires_grad else _ltc.grad_of(x)
+
+
 def _traits(x: torch.Tensor) -> list[tuple[str, Any]]:
     """What a call must leave as it is: in words, and its value."""
     return [
@@ -21,6 +27,8 @@ def _traits(x: torch.Tensor) -> list[tuple[str, Any]]:
         ("attributes of an input", [(name, id(value)) for name, value in vars(x).items()]),
         ("hooks of an input: register them before the step", _hooks_of(x)),
         ("the class of an input", type(x)),
+        ("whether an input that is no leaf retains its gradient", x.retains_grad),
+        ("the gradient of an input that is no leaf or requires none", id(_own_grad(x))),
         ("how an input is read (its conj and neg bits)", (x.is_conj(), x.is_neg())),
     ]
 
@@ -31,7 +39,7 @@ class GivenTensors:
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         self._inputs = inputs
         self._before = [_traits(x) for x in inputs]
-        self._kept = [(history_of(x), dict(vars(x))) for x in inputs]
+        self._kept = [(history_of(x), dict(vars(x)), _own_grad(x)) for x in inputs]
         #: Tensors from outside that could be differentiated when the step was about to go back.
         self._alive: list[torch.Tensor] = []
 

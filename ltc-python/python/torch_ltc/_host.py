@@ -51,7 +51,7 @@ from torch_ltc._host_written import LineWriter
 from torch_ltc._known import NOTHING
 from torch_ltc._masks import Masks
 from torch_ltc._mode_stack import put_below, take_out
-from torch_ltc._names import PLAIN, CodeNames, here, here_is_torch
+from torch_ltc._names import PLAIN, CodeNames, here, here_is_torch, tells_class
 from torch_ltc._patched import meant
 from torch_ltc._runtime import as_program, is_tensor, on_device
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
@@ -251,8 +251,8 @@ class HostRecorder(LineWriter):
         given, is_compared = frame.f_locals, self._is_compared(frame.f_locals, info)
         if is_compared:
             self.obstacle = self.obstacle or f"it compares a number that changes by identity{here()}"
-        # Functions may also come to know `type` by a name of their own.
-        if not (is_compared or info.asks_classes or any(x is type for x in given.values())):
+        at_hand = (*given.values(), *map(frame.f_globals.get, info.globals))
+        if not (is_compared or info.asks_classes or any(map(tells_class, at_hand))):
             return None
         were = self._lent.were()
         for number in self._lent.numbers():

@@ -1,5 +1,6 @@
 """Where PyTorch reads memory by address, which tensors on ltc do not have: values are copied to the CPU, or refused."""
 
+from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -7,8 +8,17 @@ import torch
 from torch.multiprocessing import reductions
 
 
+def _kept(host: torch.Tensor) -> torch.Tensor:
+    """A copy on the CPU that is about to be pickled. A process that is being spawned is handed the file of its memory,
+    which has to be open until then."""
+    child: Any = get_spawning_popen()
+    if child is not None:
+        vars(child).setdefault("_copies_of_ltc", []).append(host)
+    return host
+
+
 def _host_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
+    return _kept(torch.empty(0, dtype=torch.uint8).set_(storage.cpu()))
 
 
 def _storage_from_bytes(flat: torch.Tensor, device: str) -> torch.UntypedStorage:
@@ -20,7 +30,8 @@ def _typed_storage_from_bytes(flat: torch.Tensor, device: str, dtype: torch.dtyp
 
 
 def patch_memory_by_address() -> None:
-    """Pickling a storage, swapping its bytes and DLPack take memory by address, which tensors on ltc do not have."""
+    """Pickling a storage, swapping its bytes, DLPack, and files in the format from before torch 1.6 take memory by
+    address, which tensors on ltc do not have."""
     untyped_storage: Any = torch.UntypedStorage
     typed_storage: Any = torch.storage.TypedStorage
     untyped, typed = untyped_storage.__reduce__, typed_storage.__reduce__
@@ -45,6 +56,18 @@ def patch_memory_by_address() -> None:
         swap_bytes(host, element_size)
         self.copy_(host)
 
+    write, read = untyped_storage._write_file, untyped_storage._set_from_file
+
+    def write_file(self: Any, *args: Any) -> None:
+        write(self.cpu() if self.device.type == "ltc" else self, *args)
+
+    def set_from_file(self: Any, file: Any, offset: Any, *args: Any) -> Any:
+        if self.device.type != "ltc":
+            return read(self, file, offset, *args)
+        read(host := torch.UntypedStorage(self.nbytes()), file, offset, *args)
+        return self.copy_(host)
+
+    untyped_storage._write_file, untyped_storage._set_from_file = write_file, set_from_file
     untyped_storage._byteswap = byteswap
     untyped_storage.__reduce__ = reduce_untyped
     typed_storage.__reduce__ = reduce_typed
@@ -91,7 +114,7 @@ def send_between_processes() -> None:
             )
         torch.utils.hooks.warn_if_has_hooks(tensor)
         parameter = isinstance(tensor, torch.nn.Parameter)
-        return _received, (tensor.detach().cpu(), str(tensor.device), tensor.requires_grad, parameter)
+        return _received, (_kept(tensor.detach().cpu()), str(tensor.device), tensor.requires_grad, parameter)
 
     def reduce_storage(storage: Any) -> Any:
         return storage.__reduce__() if storage.device.type == "ltc" else send_storage(storage)

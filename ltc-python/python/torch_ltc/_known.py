@@ -245,6 +245,12 @@ def is_of_torch(module: str) -> bool:
 
 
 @functools.lru_cache(4096)
+def is_finalised(kind: Any) -> bool:
+    """Whether a class of Python code has a finaliser (`__del__`)."""
+    return any("__del__" in vars(base) for base in kind.__mro__ if is_of_python(base))
+
+
+@functools.lru_cache(4096)
 def is_open(kind: Any) -> bool:
     """Whether everything that objects of a class hold can be looked at: the class and its bases are Python's, or are
     known C classes."""

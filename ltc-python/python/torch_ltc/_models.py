@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
+from torch._library.custom_ops import CustomOpDef
 from torch.utils import _pytree
 
 from torch_ltc._known import CONTAINERS, SPECIAL, namespace
@@ -106,6 +107,20 @@ def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
     unsaved = space.get("_non_persistent_buffers_set")
     if unsaved is not None:
         survey.note_place("members", unsaved, None, code)
+
+
+def _custom_operator(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch._library.custom_ops``: an operator of the program's finds its functions in dicts of its own, in which
+    other ones can be registered at any time."""
+    operator = frame.f_locals.get("self")
+    if isinstance(operator, CustomOpDef):
+        for name, held in vars(operator).items():
+            if callable(held) or held is None:
+                survey.note_place("entry", vars(operator), name, frame.f_code)
+            elif isinstance(held, dict):
+                survey.note_place("dict", held, None, frame.f_code)
+            elif isinstance(held, set):
+                survey.note_place("members", held, None, frame.f_code)
 
 
 def _level(survey: "Survey", frame: types.FrameType) -> None:
@@ -269,6 +284,8 @@ def enter_quiet(survey: "Survey", frame: types.FrameType) -> None:
     if model is not None:
         return model(survey, frame)
     module = frame.f_globals.get("__name__") or ""
+    if module == "torch._library.custom_ops":
+        _custom_operator(survey, frame)
     if caller is None or is_quiet(caller.f_globals.get("__name__") or ""):
         return None
     if module == "torch_ltc._step" and code.co_name in _TELLS:

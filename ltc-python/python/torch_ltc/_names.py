@@ -11,6 +11,7 @@ import datetime
 import dis
 import functools
 import math
+import operator
 import re
 import struct
 import sys
@@ -222,7 +223,8 @@ _naming: dict[tuple[int, frozenset[str] | None], int] = {}
 _FIRST_NAMING = 1 << 40
 #: Stand for `lacking` and `shut` among those names; no attribute is called so.
 _LACKING, _SHUT = frozenset(("()",)), frozenset(("[]",))
-_codes: dict[types.CodeType, CodeNames] = {}
+#: What code reads, by its identity and the module it runs in, with the code: code of two files can be equal.
+_codes: dict[tuple[int, Any, Any], tuple[types.CodeType, CodeNames]] = {}
 
 
 def is_quiet(module: str) -> bool:
@@ -231,8 +233,9 @@ def is_quiet(module: str) -> bool:
 
 
 def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
-    """What a code object can read by name; `scope` are its globals. Remembered by code object."""
-    known = _codes.get(code)
+    """What a code object can read by name; `scope` are its globals. Remembered."""
+    key = id(code), scope.get("__name__"), scope.get("__package__")
+    known = _codes.get(key)
     if known is None:
         attributes: set[str] = set()
         names: list[str] = []
@@ -296,7 +299,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         whole = whole or not named.isdisjoint(_READS_BY_NAME) or not values.isdisjoint(_OF_COPIES)
         # The `__new__` of named tuples has no module.
         quiet = is_quiet(scope.get("__name__") or "") or "_tuple_new" in scope
-        known = _codes[code] = CodeNames(
+        info = CodeNames(
             frozenset(attributes | guarded),
             tuple(dict.fromkeys(names)),
             tuple(modules),
@@ -318,10 +321,10 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             or (computes and "complex" in names)
             or any(computes_unseen(x, remainder) for x in code.co_consts),
             # torch's own code asks with `isinstance`, for which traced numbers are floats; and code of the standard
-            # library that does not name `float` asks for the classes of other things.
+            # library, or made by it, that does not name `float` asks for the classes of other things.
             (scope.get("__name__") or "").partition(".")[0] != "torch"
             and _asks_classes(code, scope, tests)
-            and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
+            and ("float" in values or not _is_of_library(code)),
             asked.shown,
             len(_codes),
             frozenset(ends),
@@ -329,7 +332,22 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             if (scope.get("__name__") or "").partition(".")[0] not in ("torch", "copy")
             else frozenset(),
         )
-    return known
+        _codes[key] = known = code, info
+    return known[1]
+
+
+def tells_class(x: object) -> bool:
+    """Whether code that has an object at hand may ask by it for the class of another: it is `type` by whatever name, or
+    a getter or a format that reads `__class__`."""
+    if type(x) is operator.attrgetter:
+        x = repr(x)
+    return x is type or (type(x) is str and "__class__" in x)
+
+
+def _is_of_library(code: types.CodeType) -> bool:
+    """Whether code is the standard library's, or what that makes for dataclasses. (Files of consoles have names that
+    begin with "<", too.)"""
+    return code.co_filename.startswith((_LIBRARY, "<frozen")) or code.co_qualname.startswith("__create_fn__.")
 
 
 def _imported(name: str, level: Any, parts_of: Any, scope: dict[str, Any]) -> list[str]:
@@ -357,8 +375,8 @@ def _asks_classes(code: types.CodeType, scope: dict[str, Any], tests: set[int]) 
         elif step.argval == "__class__" and step.opname in _DEREFERENCED:
             if not steps[i - 1].opname.startswith("LOAD_FAST") or steps[i - 1].argval != "self":
                 return True
-        elif step.argval == "__class__" and step.opname == "LOAD_CONST":
-            return True
+        elif step.opname == "LOAD_CONST" and type(step.argval) is str and "__class__" in step.argval:
+            return True  # a name that is given to `getattr`, or a part of a format
     return False
 
 

@@ -64,6 +64,8 @@ class Parts(Classes):
         names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
         if not names.isdisjoint(("__dict__", *READ_ATTRIBUTES)):
             self.by_name(frame, "attrgetter")
+        if "__class__" in names:
+            self.refuse("it reads the class of objects by an attrgetter", frame)
         # With those of the getters before: names that come together are looked for once, not in each combination.
         names |= self._getting.get(frame.f_code, frozenset())
         self._getting[frame.f_code] = names

@@ -30,13 +30,13 @@ def meant(function: Any, depth: int) -> Callable[..., Any] | None:
     return None if own.f_code.co_freevars else _function(own.f_code, own.f_globals)
 
 
-#: The functions that :func:`_function` made, by their code.
-_functions: dict[types.CodeType, Callable[..., Any]] = {}
+#: The functions that :func:`_function` made, by the identity of their code and globals, which they keep.
+_functions: dict[tuple[int, int], Callable[..., Any]] = {}
 
 
 def _function(code: types.CodeType, scope: dict[str, Any]) -> Callable[..., Any]:
     """A function with this code: the same object each time, since lines of captures are compared by identity."""
-    return _functions.setdefault(code, types.FunctionType(code, scope))
+    return _functions.setdefault((id(code), id(scope)), types.FunctionType(code, scope))
 
 
 def _is_of_torch(function: Any) -> bool:

@@ -34,6 +34,7 @@ from torch_ltc._known import (
     VIEWS,
     any_namespace,
     base_of,
+    is_finalised,
     is_of_torch,
     is_open,
     is_scripted,
@@ -95,6 +96,8 @@ class Reached(Spaces):
         #: Iterators that the collector does not track, with the line at which each was met. One that something else
         #: still holds in the end is older than the step, and its position cannot be watched.
         self._suspects: list[tuple[Any, str]] = []
+        #: Objects of the step's own with finalisers of the program's, and where they were found.
+        self._finalised: list[tuple[weakref.ref[Any], str]] = []
         #: The older tensors that were reached, by identity.
         self._tensors: dict[int, torch.Tensor] = {}
         #: Those of them on the CPU, with their version counters when they were reached.
@@ -331,6 +334,8 @@ class Reached(Spaces):
                 self.note_place("bytes", x, None, frame.f_code)
                 for part in ("shape", "strides", "dtype"):
                     self.note_place("slot", x, vars(kind)[part], frame.f_code)
+        elif kind.__name__ == "ufunc" and x.__name__.endswith(" (vectorized)"):  # of `numpy.frompyfunc`
+            self.refuse(f"it uses {x.__name__}, which calls any function from C", frame)
         elif kind.__name__ in ("ndarray", "ufunc", "dtype"):
             return ()
         elif not hasattr(x, "itemsize") or hasattr(x, "__setitem__"):  # matrices, records
@@ -430,6 +435,8 @@ class Reached(Spaces):
     def _instance(self, x: Any, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """The attributes of an object that the code names: in its `__dict__`, in slots, and on its class."""
         found: list[Any] = []
+        if not old and is_finalised(kind) and kind.__weakrefoffset__:
+            self._finalised.append((weakref.ref(x), f"{code.co_filename}:{code.co_firstlineno}"))
         old = old and bool(kind.__flags__ & 1 << 14)  # `Py_TPFLAGS_HAVE_GC`: objects of others hold no references
         if old:
             self.note_place("class", x, None, code)
@@ -443,6 +450,8 @@ class Reached(Spaces):
             # The properties `name` and `value` of enums read these; their code is not observed.
             for name in info.attributes & {"name", "value"}:
                 self.note_place("entry", space, f"_{name}_", code)
+        if old and issubclass(kind, torch._C._FunctionBase) and "metadata" in info.attributes:
+            found.append(x.metadata)  # of a node of a history
         on_class = self._class_attributes(kind, info, code)
         if space is None and isinstance(other := any_namespace(x), dict) and other is not x:
             found.append(other)  # as a dict of the program's, which is read by keys, too

@@ -170,7 +170,10 @@ class Survey(Errors):
             # References that are ours: one in each tuple, the loop's variable, and the argument of `getrefcount`.
             if sys.getrefcount(x) > ours[id(x)] + 2 and operator.length_hint(x):
                 self.refuse(f"it uses a {type(x).__qualname__}, which cannot be watched ({at})")
-        self._suspects = []
+        for ref, at in self._finalised:
+            if (x := ref()) is not None:
+                self.refuse(f"it makes a {type(x).__qualname__}, whose finaliser is still to run ({at})")
+        self._suspects, self._finalised = [], []
         if not self.obstacle:
             self.look_at_functions()
         self._seen, self._containers = set(), {}

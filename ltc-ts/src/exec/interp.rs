@@ -116,6 +116,8 @@ pub(super) struct Run<'a> {
     pub(super) deferred: Vec<(u32, Buffer)>,
     /// Something failed, or came in as a failure.
     pub(super) failed: bool,
+    /// Slots with values of this run's own that another thread reads, too.
+    pub(super) lent: SmallVec<[u32; 8]>,
     /// The program is being taken down.
     pub(super) notes: Option<&'a Notes>,
 }
@@ -136,7 +138,8 @@ impl<'a> Run<'a> {
         sink: &'a mut dyn OutputSink,
     ) -> Self {
         let (stats, deferred) = (RunStats::default(), Vec::new());
-        Run { program, meter, slots, numbers, sink, stats, settled: u32::MAX, deferred, failed: false, notes: None }
+        let (settled, failed, lent, notes) = (u32::MAX, false, SmallVec::new(), None);
+        Run { program, meter, slots, numbers, sink, stats, settled, deferred, failed, lent, notes }
     }
 }
 
@@ -169,8 +172,19 @@ impl Run<'_> {
 
     /// A step fails, or passes a failure on.
     pub(super) fn fails(&mut self, error: &Arc<ExecError>) {
-        self.failed = true;
+        let is_first = !std::mem::replace(&mut self.failed, true);
         self.sink.failed(error);
+        if is_first {
+            for (input, slot) in self.slots[..self.program.params.len()].iter().enumerate() {
+                match slot {
+                    // What this run took for its own may have been written to.
+                    Slot::Shared { buffer, .. } if !self.lent.contains(&(input as u32)) => {
+                        self.sink.still_there(input, buffer);
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     pub(super) fn tell(&mut self, output: u32, buffer: Buffer) {
@@ -336,30 +350,6 @@ impl Run<'_> {
             Slot::Poisoned(error) => Some(error.clone()),
             _ => None,
         };
-        let stand_ins = || {
-            let zeros = |&v: &ValueId| {
-                let mut zeros = empty_at(program.place, graph.layout(v))?;
-                zeros.zero()?;
-                Ok(Held::Tensor(zeros))
-            };
-            fused.operands.iter().map(zeros).collect::<Result<Vec<_>, TorchError>>()
-        };
-        let outcome = stand_ins().and_then(|stand_ins| {
-            let held: Vec<&Held> = operands
-                .iter()
-                .zip(&stand_ins)
-                .map(|(o, stand_in)| match &self.slots[o.slot as usize] {
-                    Slot::Own(value, _) => value,
-                    Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().map_or(stand_in, TchBuffer::held),
-                    Slot::Poisoned(_) | Slot::Empty => stand_in,
-                })
-                .collect();
-            let layouts = program.instr_results(instr).iter().map(|r| &r.layout);
-            run_fused((fused, program.place), &held, &vec![false; held.len()], (self.numbers, None), layouts)
-                .map(|(values, _)| values)
-        });
-        self.stats.steps += 1;
-        self.stats.poisoned += 1;
         let failures: Vec<Option<Arc<ExecError>>> = program
             .instr_results(instr)
             .iter()
@@ -370,22 +360,52 @@ impl Run<'_> {
                 (0..operands.len() as u32).filter(|&i| needs(i)).filter_map(error_of).min_by_key(|e| e.node)
             })
             .collect();
-        match outcome {
-            Ok(values) => {
-                for ((value, result), failure) in values.into_iter().zip(program.instr_results(instr)).zip(failures) {
-                    match failure {
-                        Some(error) => self.poison(result, &error),
-                        None => self.store(value, result),
-                    }
-                }
-            }
-            Err(error) => {
-                let error = self.failed(instr, error);
-                self.fails(&error);
-                program.instr_results(instr).iter().for_each(|r| self.poison(r, &error));
+        self.stats.poisoned += 1;
+        // Where all results depend on what failed there is nothing to run, and no memory is asked for.
+        let made = failures.iter().any(Option::is_none).then(|| {
+            self.stats.steps += 1;
+            self.run_on_stand_ins(instr, fused).map_err(|e| self.failed(instr, e))
+        });
+        let (values, error) = match made {
+            Some(Ok(values)) => (values, None),
+            Some(Err(error)) => (SmallVec::new(), Some(error)),
+            None => (SmallVec::new(), None),
+        };
+        error.iter().for_each(|error| self.fails(error));
+        let mut values = values.into_iter();
+        for (result, failure) in program.instr_results(instr).iter().zip(failures) {
+            match (values.next(), failure.or_else(|| error.clone())) {
+                (_, Some(error)) => self.poison(result, &error),
+                (Some(value), None) => self.store(value, result),
+                (None, None) => {}
             }
         }
         operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
+    }
+
+    /// A kernel's results, with zeros in the place of operands that failed.
+    fn run_on_stand_ins(&self, instr: &Instr, fused: &FusedKernelStep) -> Result<SmallVec<[Held; 2]>, TorchError> {
+        let (program, graph) = (self.program, &self.program.lowered);
+        let operands = program.instr_operands(instr);
+        let there = |slot: u32| match &self.slots[slot as usize] {
+            Slot::Own(value, _) => Some(value),
+            Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().map(TchBuffer::held),
+            Slot::Poisoned(_) | Slot::Empty => None,
+        };
+        let there: Vec<Option<&Held>> = operands.iter().map(|o| there(o.slot)).collect();
+        let zeros = |(there, &v): (&Option<&Held>, &ValueId)| match there {
+            Some(_) => Ok(None),
+            None => {
+                let mut zeros = empty_at(program.place, graph.layout(v))?;
+                zeros.zero()?;
+                Ok(Some(Held::Tensor(zeros)))
+            }
+        };
+        let zeros = there.iter().zip(&fused.operands).map(zeros).collect::<Result<Vec<_>, TorchError>>()?;
+        let held: Vec<&Held> = there.iter().zip(&zeros).filter_map(|(there, zeros)| there.or(zeros.as_ref())).collect();
+        let layouts = program.instr_results(instr).iter().map(|r| &r.layout);
+        run_fused((fused, program.place), &held, &vec![false; held.len()], (self.numbers, None), layouts)
+            .map(|(values, _)| values)
     }
 
     pub(super) fn failed(&self, instr: &Instr, error: TorchError) -> Arc<ExecError> {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ltc_backend::{Buffer, ExecError, OutputSink};
 use ltc_ir::{ErrorClass, LayoutRef};
 use ltc_torch_sys::{Pooled, TorchError};
-use smallvec::SmallVec;
 
 use super::{
     buffer::TchBuffer,
@@ -81,9 +80,8 @@ impl Run<'_> {
         for &slot in &region.moved {
             side.worker_slots[slot as usize] = std::mem::take(&mut self.slots[slot as usize]);
         }
-        let mut ours: SmallVec<[u32; 8]> = SmallVec::new();
         for (slot, layout) in &region.shared {
-            ours.extend(matches!(self.slots[*slot as usize], Slot::Own(..)).then_some(*slot));
+            self.lent.extend(matches!(self.slots[*slot as usize], Slot::Own(..)).then_some(*slot));
             side.worker_slots[*slot as usize] = self.share(*slot as usize, layout);
         }
         let (slots, numbers) = (std::mem::take(side.worker_slots), side.numbers.clone());
@@ -96,10 +94,10 @@ impl Run<'_> {
         ltc_torch_sys::set_num_threads(threads);
         match back.recv() {
             Ok(Done { mut slots, told, stats }) => {
-                told.failures.iter().for_each(|error| self.fails(error));
                 for &slot in &region.moved {
                     self.slots[slot as usize] = std::mem::take(&mut slots[slot as usize]);
                 }
+                told.failures.iter().for_each(|error| self.fails(error));
                 region.shared.iter().for_each(|(slot, _)| slots[*slot as usize] = Slot::Empty);
                 *side.worker_slots = slots;
                 for (index, result) in told.outputs {
@@ -120,7 +118,7 @@ impl Run<'_> {
             }
         }
         region.released.iter().for_each(|&slot| self.free(slot as usize));
-        ours.into_iter().for_each(|slot| self.own_again(slot as usize));
+        std::mem::take(&mut self.lent).into_iter().for_each(|slot| self.own_again(slot as usize));
         self.stats.parallel_regions += 1;
     }
 
