@@ -56,6 +56,20 @@ def both(run, **how):
     return made[0]
 
 
+def recorded_and_compiled(run):
+    """What a program sees where its step is recorded each time, and where it compiles it by what it is given: the same.
+    Returns what was compiled last."""
+    compiled = []
+
+    def compile(step):
+        compiled.append(torch_ltc.compile(step))
+        return compiled[-1]
+
+    found, expected = run(compile), run(lambda step: step)
+    assert found == expected, compiled[-1].explain()
+    return compiled[-1]
+
+
 def seen(*found):
     """Copies of tensors, and what is no tensor."""
     return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in found]

@@ -324,6 +324,8 @@ FAILING_WITH_OUT = {
     "lerp": lambda a, b, o: torch.lerp(a(2, 3), b(2, 3), 0.5, out=o),
     "index_select": lambda a, b, o: torch.index_select(a(2, 3), 1, b(2, 2), out=o),
     "div": lambda a, b, o: torch.bitwise_and(a(2, 3), b(2, 3), out=o),
+    "cat of itself": lambda a, b, o: torch.cat([o, o], out=o),
+    "stack of itself": lambda a, b, o: torch.stack([o, o, o], out=o),
 }
 
 

@@ -10,18 +10,7 @@ import numpy
 import pytest
 import torch
 import torch_ltc
-
-
-def both(run):
-    """What a program sees, which compiles the step, and what it sees where the step is recorded each time."""
-    compiled = []
-
-    def compile(step):
-        compiled.append(torch_ltc.compile(step))
-        return compiled[-1]
-
-    assert run(compile) == run(lambda step: step), compiled[-1].explain()
-    return compiled[-1]
+from steps import recorded_and_compiled
 
 
 def function_in(file, source, **scope):
@@ -45,7 +34,7 @@ def test_code_of_a_console_is_the_programs(file, first):
         step = compile(function_in(file, ASKS))
         return [step(torch.ones((), device="ltc"), 0.1 * i).item() for i in range(8)]
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 def test_equal_code_of_two_packages_imports_what_each_means(monkeypatch):
@@ -65,7 +54,7 @@ def test_equal_code_of_two_packages_imports_what_each_means(monkeypatch):
             out.append([step(torch.ones((), device="ltc")).item() for step in steps])
         return out
 
-    assert both(run).counts[0] > 3
+    assert recorded_and_compiled(run).counts[0] > 3
 
 
 FORMAT = "{.__class__.__name__}"
@@ -84,7 +73,7 @@ def test_what_class_a_number_is_of_may_be_asked_in_many_ways(name):
         step = compile(lambda x, rate: x * rate if KINDS[name](rate) else x * 0)
         return [step(torch.ones((), device="ltc"), 0.1 * i).item() for i in range(8)]
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 def times(factor):
@@ -119,7 +108,7 @@ def test_operators_of_the_program_may_be_registered_anew(name):
             out.append(step(torch.ones((), device="ltc", requires_grad=True)).item())
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 def test_a_finaliser_that_is_still_to_run_refuses_the_step():
@@ -144,7 +133,7 @@ def test_a_finaliser_that_is_still_to_run_refuses_the_step():
             out.append(len(ran))
         return out
 
-    assert "finaliser" in both(run).explain()
+    assert "finaliser" in recorded_and_compiled(run).explain()
 
 
 def test_a_ufunc_of_any_function_refuses_the_step():
@@ -157,4 +146,4 @@ def test_a_ufunc_of_any_function_refuses_the_step():
             out.append(step(torch.ones((), device="ltc")).item())
         return out
 
-    both(run)
+    recorded_and_compiled(run)

@@ -5,21 +5,9 @@ import collections
 import pytest
 import torch
 import torch_ltc
+from steps import recorded_and_compiled
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-
-
-def both(run):
-    """What a program sees, which compiles the step, and what it sees where the step is recorded each time."""
-    compiled = []
-
-    def compile(step):
-        compiled.append(torch_ltc.compile(step))
-        return compiled[0]
-
-    assert run(compile) == run(lambda step: step), compiled[0].explain()
-    return compiled[0]
-
 
 OUTSIDE = {
     "another factor": (lambda w: 0.1 * w.pow(2).sum(), lambda w: 0.9 * w.pow(2).sum()),
@@ -55,7 +43,7 @@ def test_histories_from_outside_are_not_those_of_the_capture(name, place, way):
             out += [step(loss).tolist(), None if w.grad is None else w.grad.tolist()]
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 def test_the_refusal_names_the_tensor():
@@ -87,7 +75,7 @@ def test_hooks_that_a_step_puts_on_arguments_are_called(leaf, inside):
             out.append((start.grad.tolist(), bool(x._backward_hooks)))
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 CHANGES = {
@@ -115,7 +103,7 @@ def test_what_a_step_changes_of_an_argument_is_changed(name):
             out.append((type(x), x.is_conj(), [hook and len(hook) for hook in hooks]))
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 WAYS = {
@@ -146,7 +134,7 @@ def test_histories_that_a_step_makes_where_gradients_are_off(way, ends):
             out.append((loss.item(), w.grad.tolist()))
         return out
 
-    assert both(run).counts[0] >= 3
+    assert recorded_and_compiled(run).counts[0] >= 3
 
 
 def test_results_to_come_are_asked_each_time():
@@ -159,7 +147,7 @@ def test_results_to_come_are_asked_each_time():
             out.append(step(torch.ones(1).to("ltc")).item())
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 def test_what_a_checkpoint_runs_again_runs_as_often_as_in_recorded_calls():
@@ -182,7 +170,7 @@ def test_what_a_checkpoint_runs_again_runs_as_often_as_in_recorded_calls():
             out.append(x.grad is not None and x.grad.tolist())
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 @pytest.mark.parametrize("where", ["in the argument", "in an attribute"])
@@ -210,7 +198,7 @@ def test_a_checkpoint_of_the_program_outside_runs_as_often_as_in_recorded_calls(
             out.append((len(calls), y.tolist(), w.grad is not None and w.grad.tolist()))
         return out
 
-    both(run)
+    recorded_and_compiled(run)
 
 
 def test_the_gradient_of_a_tensor_that_is_no_leaf_is_compared_without_a_warning(recwarn):
@@ -234,7 +222,7 @@ def test_the_gradient_of_a_tensor_that_is_no_leaf_is_compared_without_a_warning(
             out.append(step(torch.ones(2, device="ltc")).tolist())
         return out
 
-    both(run)
+    recorded_and_compiled(run)
     assert not [w for w in recwarn if "not a leaf" in str(w.message)]
 
 
@@ -267,4 +255,4 @@ def test_what_a_step_does_to_gradients_of_arguments_that_require_none(name, is_l
             out.append((x.retains_grad, (is_leaf or x.retains_grad) and x.grad is not None and x.grad.tolist()))
         return out
 
-    both(run)
+    recorded_and_compiled(run)

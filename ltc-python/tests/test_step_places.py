@@ -361,9 +361,10 @@ def helper():
 
 @case
 def globals_of_a_function(device, compile):
-    globals()["SCALE"] = 2.0
-    step = compile(lambda x: x * helper.__globals__["SCALE"])
-    return play(step, device, lambda: globals().update(SCALE=5.0))
+    scope = {"SCALE": 2.0}  # all of them are looked at; those of this module lead to all of torch
+    function = types.FunctionType(helper.__code__, scope)
+    step = compile(lambda x: x * function.__globals__["SCALE"])
+    return play(step, device, lambda: scope.update(SCALE=5.0))
 
 
 # ---- functions written in C that nothing tells of ----

@@ -260,8 +260,9 @@ struct StandIn {
 };
 
 // Runs the operator on stand-ins; throws what it throws. No stand-ins can speak for all values: says why in
-// `eager`.
-StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager) {
+// `eager`. `resizes`: where it throws, outputs that it has resized are resized.
+StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager,
+              bool resizes = false) {
   Alone alone;
   size_t bytes = 0;
   SharedStorages shared(f);
@@ -278,7 +279,14 @@ StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std
   KeepDefaultGenerator keep(o.random, place);
   BelowAutograd guard;
   OnPlace below(place);
-  o.handle->callBoxed(&call.stack);
+  try {
+    o.handle->callBoxed(&call.stack);
+  } catch (...) {
+    for (const auto& w : call.written)
+      if (resizes && f.tensors[w.operand] && w.tensor.sizes() != IntArrayRef(w.sizes))
+        Tensor(*f.tensors[w.operand]).resize_(w.tensor.sizes());
+    throw;
+  }
   return call;
 }
 
@@ -529,18 +537,32 @@ void swallow_out(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
 
 const ShapeEntry* known(const OpInfo& o, const Flat& f) { return cache().find(o.id, f); }
 
-const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
-  if (auto* e = known(o, f)) return *e;
-  auto e = std::make_unique<ShapeEntry>();
+namespace {
+void ask(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   // Rules and meta functions are least sure of what has no elements, which costs its kernel nothing.
-  const bool empty = reads_nothing(f) && !o.has_view && ask_kernel(o, stack, f, *e);
+  const bool empty = reads_nothing(f) && !o.has_view && ask_kernel(o, stack, f, e);
   bool answered = false;
-  if (!empty) ask_rule(o, f, *e, answered);
-  if (!empty && !answered) ask_libtorch(o, stack, f, *e);
+  if (!empty) ask_rule(o, f, e, answered);
+  if (!empty && !answered) ask_libtorch(o, stack, f, e);
   // Where the kernel was not asked. Kernels without a meta function of their own may trust sizes that a tiny probe
   // changes.
   const bool unasked = !empty && (answered || o.structured || o.checks_numbers);
-  if (!e->eager && !o.has_view && o.probe && unasked && kernel_disagrees(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
+  if (!e.eager && !o.has_view && o.probe && unasked && kernel_disagrees(o, stack, f)) e.eager = LTC_WHY_NO_SHAPE;
+}
+}  // namespace
+
+const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
+  if (auto* e = known(o, f)) return *e;
+  auto e = std::make_unique<ShapeEntry>();
+  try {
+    ask(o, stack, f, *e);
+  } catch (...) {
+    try {  // kernels that resize their outputs before they fail leave them resized
+      if (o.outputs) probe(o, stack, f, false, e->eager, true);
+    } catch (...) {
+    }
+    throw;
+  }
   e->hash = f.hash(o.id);
   e->key.reserve(1 + f.words.size() + f.shapes.size());
   e->key.push_back(o.id);
