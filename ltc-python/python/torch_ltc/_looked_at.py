@@ -186,7 +186,7 @@ class LookedAt:
         changed_classes: dict[int, Any] = {}
         names = info.attributes | of.slots if anything else written
         if not info.all_attributes:  # code that computes names may read what is put under any name
-            names = names & info.attributes
+            names = (names & info.attributes) - info.only_set
         for name in names:
             found += self._changed_at(of, name, of.spaces)
             for x in of.slotted.values():
