@@ -39,6 +39,7 @@ __all__ = [
     "function_of_frame",
     "gather_by_python",
     "generator_state",
+    "grad_of",
     "graph_backend",
     "graph_data",
     "graph_dot",
