@@ -4,6 +4,7 @@ import math
 import random
 import threading
 
+import numpy as np
 import pytest
 import torch
 import torch_ltc
@@ -367,3 +368,34 @@ def test_a_number_has_the_attributes_of_a_float(name, read):
     step = torch_ltc.compile(body)
     for i in range(8):
         assert step(torch.ones(1, device="ltc"), i / 4).item() == body(torch.ones(1), i / 4).item()
+
+
+ARRAY, SCALAR = np.ones(3, np.float32), np.float32(2.5)
+BESIDE_NUMPY = {
+    "array": lambda v: ARRAY * v,
+    "array on the right": lambda v: v - ARRAY,
+    "scalar": lambda v: SCALAR * v,
+    "scalar on the right": lambda v: v / SCALAR,
+    "half": lambda v: np.float16(2) * v,
+    "double": lambda v: np.float64(2) * v,
+    "written to": lambda v: np.multiply(ARRAY, v, out=np.empty(3, np.float32)),
+    "power": lambda v: ARRAY**v,
+    "both": lambda v: divmod(SCALAR, v),
+    "choice": lambda v: np.where(ARRAY > 0.5, ARRAY, v),
+    "bounds": lambda v: np.clip(ARRAY, 0, v),
+    "kind": lambda v: np.result_type(ARRAY, v),
+    "outer": lambda v: np.subtract.outer(ARRAY, v),
+    "sum": lambda v: sum([ARRAY, v]),
+    "order": lambda v: ARRAY < v,
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_NUMPY)
+def test_numpy_keeps_its_dtype_beside_a_number(name):
+    """A Python float takes part in NumPy's arithmetic with the dtype of what it meets; one of a subclass does not."""
+    found = []
+    for i, compute in enumerate((BESIDE_NUMPY[name], torch_ltc.compile(lambda x, v: (x * v, BESIDE_NUMPY[name](v))))):
+        values = [0.5 + k / 4 for k in range(7)]
+        out = [compute(torch.ones(2, device="ltc"), v)[1] if i else compute(v) for v in values]
+        found.append([(type(x), np.asarray(x).dtype, np.asarray(x).tolist()) for x in out])
+    assert found[0] == found[1]

@@ -352,7 +352,9 @@ def depth_after(step: Instruction, above: int) -> int | None:
         return above - 1
     if word == "SWAP" and step.argval == 2 and above < 2:
         return 1 - above
-    return 0 if word in ("UNARY_NEGATIVE", "UNARY_POSITIVE") and above == 0 else None
+    if word.startswith("UNARY"):
+        return above if above or word in ("UNARY_NEGATIVE", "UNARY_POSITIVE") else None
+    return None
 
 
 @functools.lru_cache(4096)

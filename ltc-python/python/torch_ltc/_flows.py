@@ -242,7 +242,7 @@ def _is_place(frame: types.FrameType, use: _Use, is_older: Callable[[Any], bool]
     """Whether an attribute can take a traced number: it is of an older object, so it is watched, it holds a number now,
     and it is stored by an ordinary `__setattr__`, which does nothing with the value."""
     stores = cast(Any, type(_variable(frame, use.variable)).__setattr__) in _STORE
-    is_number = type(_found(frame, (use.variable, use.attribute))) in _NUMBERS
+    is_number = type(_found(frame, (use.variable, use.attribute))) in (float, *_NUMBERS)
     return stores and is_number and _is_read_plainly(frame, use, is_older)
 
 
@@ -305,7 +305,7 @@ class _Flow:
                 above, is_packed = 0, True
                 continue
             after = above - size + 1 if size else depth_after(step, above)
-            if is_packed and above < 2 and word.startswith(("BINARY", "UNARY")):
+            if is_packed and above < (1 if word.startswith("UNARY") else 2) and word.startswith(("BINARY", "UNARY")):
                 return False
             if above == 0 and word == "BINARY_OP" and step.argrepr in ARITHMETIC:
                 left = self._left_of(i)

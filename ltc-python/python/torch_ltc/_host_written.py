@@ -151,9 +151,13 @@ class LineWriter(TorchFunctionMode):
             return self._traced_float(value, name)
         return self._traced_int(value, name)
 
-    def _traced_int(self, value: int, name: str) -> TracedInt:
-        """A traced whole number whose variable has this name."""
+    def _traced_int(self, value: int, name: str) -> int:
+        """A traced whole number whose variable has this name; a plain one, with a guard, where numbers have to be
+        plain."""
         number: TracedInt = TracedInt(value, self, name)
+        if self._plain:
+            self._guard_number(number)
+            return value
         self._counts.append(number)
         return number
 

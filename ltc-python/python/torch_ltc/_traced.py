@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from torch.utils._pytree import tree_map
+
 from torch_ltc._known import takes_numbers
 
 if TYPE_CHECKING:
@@ -81,6 +83,13 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
     return method
 
 
+def _guarded(x: Any) -> Any:
+    """The plain number of a traced one, guarded; anything else as it is."""
+    if type(x) in (TracedFloat, TracedInt):
+        x._ltc_recorder.expect(plain(x), "{}", x)
+    return plain(x)
+
+
 class _TracedNumber:
     """What traced floats and traced whole numbers have in common. `_ltc_name` is the name of the variable that holds
     the number in the recorded lines."""
@@ -123,7 +132,21 @@ class _TracedNumber:
         return hash(plain(number))
 
 
-class ReleasedFloat(float):
+class _BesideNumPy:
+    """NumPy's functions and operators get plain numbers, guarded: beside an array of 32 bits, a float that is of a
+    subclass would make the result one of 64."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self.__array_function__(getattr(function, method), (), args, kwargs)
+
+    def __array_function__(self, function: Any, _: Any, args: Any, kwargs: Any) -> Any:
+        args, kwargs = tree_map(_guarded, (args, kwargs))
+        return function(*args, **kwargs)
+
+
+class ReleasedFloat(_BesideNumPy, float):
     """A float that was traced until its call ended: the base of those that are."""
 
     __slots__ = ("__weakref__", "_ltc_name", "_ltc_recorder")
@@ -132,7 +155,7 @@ class ReleasedFloat(float):
         return float, (float.__float__(self),)
 
 
-class ReleasedInt(int):
+class ReleasedInt(_BesideNumPy, int):
     """A whole number that was traced until its call ended: the base of those that are."""
 
     def __reduce_ex__(self, _: object) -> Any:
