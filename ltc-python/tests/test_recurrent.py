@@ -16,17 +16,20 @@ def on(tree, device):
 
 
 def compare(module, call, *inputs):
-    """`call(module, *inputs)` gives tensors; they and all gradients are compared bit by bit, without an eager run."""
-    results, before = [], torch_ltc.fallback_count()
+    """`call(module, *inputs)` gives tensors; they and all gradients are compared bit by bit, without an eager run, and
+    so is what kind of tensors they are."""
+    results, kinds, before = [], [], torch_ltc.fallback_count()
     for device in ("cpu", "ltc"):
         m, given = copy.deepcopy(module).to(device), [on(x, device) for x in inputs]
         torch.manual_seed(1)
         outs = call(m, *given)
+        kinds.append([(o._is_view(), o.stride(), type(o.grad_fn)) for o in outs])
         sum((o * o.detach().cos()).sum() for o in outs).backward()
         grads = [t.grad for t in torch.utils._pytree.tree_leaves(given) if t.requires_grad]
         results.append([t.detach().cpu() for t in (*outs, *grads, *[p.grad for p in m.parameters()])])
     for k, (cpu, ltc) in enumerate(zip(*results, strict=True)):
         assert torch.equal(cpu, ltc), (k, (cpu - ltc).abs().max())
+    assert kinds[0] == kinds[1]
     assert torch_ltc.fallback_count() == before
 
 

@@ -52,9 +52,10 @@ State join(const std::vector<State>& parts) {
 }
 
 // A layer in one direction. `gates`: rows of all time steps, `sizes[t]` of them for step t, never more than for the
-// step before: sequences that have ended are not in the batch any more. Returns the outputs as such rows; `s` is the
-// last state.
-Tensor run_layer(Step step, const Tensor& gates, IntArrayRef sizes, State& s, const Weights& w, bool backwards) {
+// step before: sequences that have ended are not in the batch any more. Returns the outputs, as such rows if the data
+// is packed, else time by batch by features; `s` is the last state.
+Tensor run_layer(Step step, const Tensor& gates, IntArrayRef sizes, bool is_packed, State& s, const Weights& w,
+                 bool backwards) {
   std::vector<Tensor> out(sizes.size());
   if (backwards) {
     const State first = s;
@@ -82,7 +83,7 @@ Tensor run_layer(Step step, const Tensor& gates, IntArrayRef sizes, State& s, co
     std::reverse(ended.begin(), ended.end());
     s = join(ended);
   }
-  return at::cat(out, 0);
+  return is_packed ? at::cat(out, 0) : at::stack(out, 0);
 }
 
 struct Layers {
@@ -109,7 +110,7 @@ struct Layers {
 std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Tensor& data, IntArrayRef sizes,
                                        const Tensor& h0, const Tensor& c0, at::TensorList params) {
   TORCH_CHECK(!sizes.empty(), "Expected sequence length to be larger than 0 in RNN");
-  const bool cells = c0.defined();
+  const bool cells = c0.defined(), is_packed = data.dim() == 2;
   auto weights = layers.weights(params, cells && h0.sym_size(2) != c0.sym_size(2));
   auto h = h0.unbind(0), c = cells ? c0.unbind(0) : std::vector<Tensor>();
   TORCH_CHECK(h.size() == weights.size(), "Expected ", weights.size(), " hidden states, got ", h.size());
@@ -120,9 +121,8 @@ std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Te
       const size_t i = layer * (1 + layers.both_ways) + back;
       State s{h[i], cells ? c[i] : Tensor()};
       Tensor gates = at::linear(input, weights[i].ih, weights[i].b_ih);
-      if (data.dim() == 3) gates = gates.flatten(0, 1);
-      Tensor o = run_layer(step, gates, sizes, s, weights[i], back);
-      out.push_back(data.dim() == 3 ? o.view({data.size(0), data.size(1), o.size(1)}) : o);
+      if (!is_packed) gates = gates.flatten(0, 1);
+      out.push_back(run_layer(step, gates, sizes, is_packed, s, weights[i], back));
       h[i] = s.h;
       if (cells) c[i] = s.c;
     }
@@ -206,7 +206,7 @@ std::tuple<Tensor, Tensor> recurrent(const Tensor& data, const Tensor& hx, at::T
   Tensor input = batch_first ? data.transpose(0, 1) : data;
   auto [out, h, c] =
       run(step, {count, dropout, has_biases, train, bidirectional}, input, constant_sizes(input), hx, {}, params);
-  return {batch_first ? out.transpose(0, 1) : out, h};
+  return {batch_first ? out.transpose_(0, 1) : out, h};
 }
 template <Step step>
 std::tuple<Tensor, Tensor> recurrent_packed(const Tensor& data, const Tensor& sizes, const Tensor& hx,
