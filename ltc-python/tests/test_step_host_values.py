@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch_ltc
 from torch.nn import functional
+from torch_ltc import _step
 
 STEPS = 14
 DEVICES = ("cpu", "recorded", "compiled")
@@ -274,7 +275,8 @@ READS = {
 @pytest.mark.parametrize("name", READS)
 def test_what_comes_from_the_device_is_compared(name):
     given = [torch.full((3,), float(i)) for i in range(STEPS)]
-    step = agree(READS[name], 4, given)
+    # A check of each call that could be replayed leaves fewer calls for the second way to be captured.
+    step = agree(READS[name], 4 - bool(_step._CHECK_EVERY), given)
     assert step.counts[0] < STEPS - 3, "another value goes another way"
 
 

@@ -147,6 +147,8 @@ class Calls:
     #: Called with each frame and what its code can read, where it begins, for code that may ask for the class or the
     #: identity of a number; returns the same.
     on_class_check: Callable[[types.FrameType, CodeNames], Callable[[], None] | None] = staticmethod(lambda *_: None)
+    #: Called where the step turns out to be one that cannot be replayed.
+    on_refusal: Callable[[], None] = staticmethod(lambda: None)
     #: Tells whether an object is an argument of the step, or in one.
     is_given: Callable[[Any], bool] = staticmethod(lambda x: False)
     #: Whether the step reads or makes gradients; and whether it goes back, which it may do under `no_grad`, too.

@@ -9,7 +9,6 @@ operator of the device may read on the host. A replay for which a guard fails is
 another capture is tried, or the call recorded. The half that deals with lines and numbers is in `_host_written.py`.
 """
 
-import ctypes
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -258,12 +257,7 @@ class HostRecorder(LineWriter):
         for number in self._lent.numbers():
             self._guard_number(number)
         self._take_back()
-        for name, number in frame.f_locals.items():
-            if type(number) in (TracedFloat, TracedInt):
-                self._guard_number(number)
-                frame.f_locals[name] = were.get(id(number), plain(number))
-                if sys.version_info < (3, 13):  # where `f_locals` is a copy
-                    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        self.put_plain_in(frame, were)
         if not self._plain:
             self._all_plain()
         self._plain += 1

@@ -7,6 +7,7 @@ the value differs. Numbers that are read off the device are :class:`torch_ltc._a
 run after the program.
 """
 
+import ctypes
 import math
 import sys
 import types
@@ -23,7 +24,7 @@ from torch_ltc._changing_numbers import LentNumbers, floats
 from torch_ltc._flows import is_only_passed_on
 from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
-from torch_ltc._known import NOTHING
+from torch_ltc._known import NOTHING, is_of_torch
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
 from torch_ltc._runtime import is_tensor
@@ -190,6 +191,9 @@ class LineWriter(TorchFunctionMode):
                 self.awaited.decides = True
                 return value
             return self._awaits(value, self.awaited.line(said))
+        if "**" in text and all(type(plain(x)) is int for x in operands):  # for an exponent below zero it is a float
+            exponent = operands[0] if "{1}" in text else operands[1]
+            self.expect(plain(exponent) < 0, "{} < 0", exponent)
         line = self._line(said)
         return self._traced_int(value, line) if type(value) is int else self._traced_float(value, line)
 
@@ -260,6 +264,31 @@ class LineWriter(TorchFunctionMode):
         for one in kept:
             self._guard_number(one)
         put_plain(kept)
+        self._counts = [count for count in self._counts if type(count) is TracedInt]  # it held them, too
+
+    def put_plain_in(self, frame: types.FrameType, were: dict[int, Any]) -> None:
+        """Puts plain numbers in the place of traced ones in the variables of a frame, and guards them. `were`: which
+        numbers those are, by identity, where they have to be these objects."""
+        for name, number in frame.f_locals.items():
+            if type(number) in (TracedFloat, TracedInt):
+                self._guard_number(number)
+                frame.f_locals[name] = were.get(id(number), plain(number))
+                if sys.version_info < (3, 13):  # where `f_locals` is a copy
+                    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+
+    def end_tracing(self) -> None:
+        """The step is refused. From here on all numbers are plain: nothing looks at the code any more that it calls,
+        which may look closely at them (a file that it writes)."""
+        were = self._lent.were()
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") != "torch_ltc._run":
+            if not is_of_torch(frame.f_globals.get("__name__") or ""):
+                self.put_plain_in(frame, were)
+            frame = frame.f_back
+        self._take_back()
+        if not self._plain:
+            self._all_plain()
+        self._plain += 1
 
     def _guard_number(self, number: TracedFloat | TracedInt, why: str = "") -> None:
         """Notes a guard that a number has the value that it has now; `why` is a hint for the refusal."""

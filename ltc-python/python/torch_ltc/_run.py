@@ -256,7 +256,7 @@ class Run:
         survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
         survey.on_going_back = lambda: self.given.note_going_back(survey.older_tensors())
         survey.on_program_frame = recorder.activate_within
-        survey.on_class_check = recorder.make_plain_within
+        survey.on_class_check, survey.on_refusal = recorder.make_plain_within, recorder.end_tracing
 
     def _examine_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
         """Notes which arguments the step also finds in other places, or through shared storages; refuses what it did

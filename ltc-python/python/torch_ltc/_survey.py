@@ -53,11 +53,16 @@ from torch_ltc._names import (
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES
 from torch_ltc._readers import Readers
+from torch_ltc._traced import TracedFloat, TracedInt
 from torch_ltc._untracked import Untracked
 from torch_ltc._writes import CONTENTS, EVERYTHING
 
 #: Names under which code puts the class of an object, or the classes that a class is made from.
 _CHANGE_CLASSES = frozenset(("__class__", "__bases__"))
+#: Methods whose result C code reads, which asked for a plain number.
+_CONVERT = frozenset(
+    ("__float__", "__int__", "__index__", "__complex__", "__round__", "__trunc__", "__hash__", "__len__")
+)
 
 
 class Survey(Errors):
@@ -252,6 +257,7 @@ class Survey(Errors):
         self.__dict__.pop("on_kind_check", None)
         self.__dict__.pop("on_program_frame", None)
         self.__dict__.pop("on_class_check", None)
+        self.__dict__.pop("on_refusal", None)
 
     def look_at_step(self, fn: Callable[..., Any]) -> None:
         """Looks at the step itself where it is called by C code (a `functools.partial`): no frame shows what that
@@ -282,6 +288,7 @@ class Survey(Errors):
         if not self.obstacle:
             frame = frame and of_program(frame)
             self.obstacle = why + (f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else "")
+            self.on_refusal()
 
     # ---- events ----
 
@@ -415,6 +422,8 @@ class Survey(Errors):
                 self._fails(frame, info.lacking())
         if result is None and frame.f_lasti not in info.ends:
             self.expect_error(frame)
+        if type(result) in (TracedFloat, TracedInt) and frame.f_code.co_name in _CONVERT:
+            self.on_float_call(ahead=type(result) is TracedInt)
         self._looked.pop(id(frame), None)
         caller = frame.f_back
         outer = code_of(caller.f_code, caller.f_globals) if caller is not None else None

@@ -8,7 +8,7 @@ that (`_calls.py`, `_counters.py`). Programs should not notice any of this: a tr
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torch.utils._pytree import tree_map
@@ -33,6 +33,17 @@ def _are_apart(self: "TracedFloat | TracedInt", others: tuple[Any, ...]) -> bool
     return True
 
 
+def _applied(function: Callable[..., Any], operands: Sequence[Any], numbers: Iterable[Any]) -> Any:
+    """What a function gives for plain operands. Where it raises an exception by their values (a division by zero), the
+    program may go on, so these numbers are guarded."""
+    try:
+        return function(*operands)
+    except Exception:
+        for x in numbers:
+            _guarded(x)
+        raise
+
+
 def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
     """A method that computes a number, which is traced: `text` is the line's expression, with the operands as fields.
     Beside an operand that is no number, that operand's class computes: where it may do so in C, the value is
@@ -51,7 +62,7 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
             ):
                 self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
-        value = function(*reversed(operands)) if reverse else function(*operands)
+        value = _applied(function, operands[::-1] if reverse else operands, (self, *others))
         if type(value) in (int, float):
             return self._ltc_recorder.number(value, text, self, *others)
         for x in (self, *others):  # the result is a complex number, which is not traced
@@ -74,7 +85,7 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
         if type(self) is TracedInt and not all(type(x) in (*NUMBERS, str) for x in operands):
             self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
-        value = function(*operands)
+        value = _applied(function, operands, (self, *others))
         self._ltc_recorder.expect(value, text, self, *others)
         if type(value) is complex:
             self._ltc_recorder.guard_held_numbers(ahead=True)
