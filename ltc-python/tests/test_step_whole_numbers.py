@@ -121,7 +121,6 @@ CASES = {
     "an operator that packs": (lambda held, x: x * (held.asked + held.epoch), 0),
     "a fraction": (lambda held, x: (held.part // held.epoch, held.part == held.epoch, x), 0),
     "an array": (lambda held, x: (held.array * held.epoch, np.float32(2) / held.epoch, x), 0),
-    "a power that becomes whole": (lambda held, x: x.long() * (2**held.below), 3),
     "what __float__ gives": (lambda held, x: x * float(held.number), 0),
     "what __float__ gives to math": (lambda held, x: x * math.sqrt(held.number), 0),
     "a repeated list": (lambda held, x: ([0] * held.epoch, "ab" * held.epoch, x), 0),
@@ -136,7 +135,7 @@ CASES = {
 
 def counting(body):
     def make(held):
-        held.__dict__.update(calls=0, epoch=1, below=-3, right=0, k=3, rate=0.25, part=Fraction(7, 2), text="")
+        held.__dict__.update(calls=0, epoch=1, right=0, k=3, rate=0.25, part=Fraction(7, 2), text="")
         held.asked, held.array = Asked(), np.ones(2, np.float32)
         held.number = Number(held)
 
@@ -144,7 +143,6 @@ def counting(body):
             held.calls += 1
             if held.calls % 4 == 0:
                 held.epoch += 1
-                held.below += 1
             return body(held, x)
 
         return step

@@ -191,9 +191,6 @@ class LineWriter(TorchFunctionMode):
                 self.awaited.decides = True
                 return value
             return self._awaits(value, self.awaited.line(said))
-        if "**" in text and all(type(plain(x)) is int for x in operands):  # for an exponent below zero it is a float
-            exponent = operands[0] if "{1}" in text else operands[1]
-            self.expect(plain(exponent) < 0, "{} < 0", exponent)
         line = self._line(said)
         return self._traced_int(value, line) if type(value) is int else self._traced_float(value, line)
 
