@@ -1,6 +1,8 @@
 """State of the process and of its threads that concerns compiled steps: the setting `LTC_CHECK_STEPS`, whether this
 thread captures, kernels that are registered meanwhile, and ``torch.compiler.is_compiling()`` during a capture.
 
+Functions that ``torch.compile`` made run as they are written within a capture (:class:`_StanceWhileCapturing`).
+
 Random draws are here, too: the state of a device's generator that a captured step asks for is a stand-in, since reading
 it would wait for the device (:func:`noted_draws`).
 """
@@ -11,11 +13,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Whether this thread captures a step (`now`): compiled steps that are called within it are parts of it.
 capturing = threading.local()
@@ -103,6 +108,41 @@ def resumes_draws(state: torch.Tensor) -> bool:
     return True
 
 
+def past_dynamo(fn: _F) -> _F:
+    """Has Dynamo neither trace nor compile a function and what it calls, within one that ``torch.compile`` made, as
+    ``torch._dynamo.disable`` does without the time that importing it takes."""
+    fn._torchdynamo_disable = True  # type: ignore[attr-defined]
+    set_code_exec_strategy(fn.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))
+    return fn
+
+
+class _StanceWhileCapturing:
+    """What ``torch.compiler.set_stance`` set, but for threads that capture: ``"force_eager"``, with which functions
+    that ``torch.compile`` made run as they are written. Dynamo cannot trace the function mode that captures them."""
+
+    def __init__(self, stance: Any):
+        self._stance = stance
+
+    def __getattr__(self, name: str) -> Any:
+        return "force_eager" if name == "stance" and getattr(capturing, "now", False) else getattr(self._stance, name)
+
+
+@contextlib.contextmanager
+def _as_written() -> Iterator[None]:
+    """Within this context, functions that ``torch.compile`` made run as they are written in a thread that captures."""
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    if dynamo is None or isinstance(dynamo._stance, _StanceWhileCapturing):
+        yield
+        return
+    prior = dynamo._stance
+    dynamo._stance = stance = _StanceWhileCapturing(prior)
+    try:
+        yield
+    finally:
+        if dynamo._stance is stance:
+            dynamo._stance = prior
+
+
 @contextlib.contextmanager
 def is_compiling() -> Iterator[None]:
     """Within this context, code outside torch that asks whether it is being compiled is told so: packages then leave
@@ -110,7 +150,8 @@ def is_compiling() -> Iterator[None]:
     torch.compiler.is_compiling = _answer
     capturing.now = True
     try:
-        yield
+        with _as_written():
+            yield
     finally:
         capturing.now = False
         torch.compiler.is_compiling = _asks

@@ -19,6 +19,8 @@ import sysconfig
 import types
 from typing import Any, NamedTuple
 
+import torch
+
 from torch_ltc._asked_names import BY_NAME, asked_names, strings_of
 from torch_ltc._effects import Instruction, instructions, shown
 from torch_ltc._writes import looks_at_errors_of, writes
@@ -36,6 +38,8 @@ _OF_COPIES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__"))
 _READS_BY_NAME = frozenset(
     ("__dict__", *GETTERS, "getattr_static", "getmembers", "getmembers_static", *BY_NAME, *OF_ATTRIBUTES)
 )
+#: This function of torch's computes names only to set attributes of a module, and of that there is a model.
+_ONLY_SETS = torch.nn.Module._load_from_state_dict.__code__
 
 #: The quiet modules of the standard library and of torch: their Python reads nothing that a program changes, besides
 #: caches of their own and what :data:`torch_ltc._models.QUIET_MODELS` knows of.
@@ -45,7 +49,7 @@ _QUIET_MODULES = (
     *("torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
     *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library"),
     *("torch.utils._python_dispatch", "torch_ltc", "sympy", "torch._subclasses", "torch._guards"),
-    *("torch._dynamo.eval_frame", "torch._dynamo.decorators", "torch._compile"),
+    *("torch._dynamo", "torch._compile"),
     *("torch._jit_internal", "torch._namedtensor_internals", "torch._utils", "torch.utils.hooks"),
 )
 
@@ -297,6 +301,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
         whole = by_others or asked.computes or "vars" in names or getters or matches
         whole = whole or not named.isdisjoint(_READS_BY_NAME) or not values.isdisjoint(_OF_COPIES)
+        whole = whole and code is not _ONLY_SETS
         # The `__new__` of named tuples has no module.
         quiet = is_quiet(scope.get("__name__") or "") or "_tuple_new" in scope
         info = CodeNames(

@@ -33,7 +33,7 @@ from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._changed_places import RENEWED
 from torch_ltc._changing_numbers import ChangingNumbers, floats
-from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
+from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations, past_dynamo
 from torch_ltc._history import DOUBLE_BACKWARD, INTERRUPTED, DoubleBackward
 from torch_ltc._host_program import HostProgram
 from torch_ltc._left_places import FoundValue, LeftPlaces
@@ -127,21 +127,10 @@ class CompiledStep(Generic[_P, _R]):
     #: The step's own state is in slots. Its `__dict__` holds the attributes that programs give it, which the steps that
     #: read them watch like those of any other object.
     __slots__ = (
-        *(
-            "_fn",
-            "_replays",
-            "_keys",
-            "_last_key",
-            "_classes",
-            "_changing",
-            "_reads",
-            "_renewed",
-            "_masks",
-            "_schedules",
-        ),
-        *("_opaque_counts", "_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal"),
-        "_until_check",
-        *("_ready_reads", "_known_ids", "_left_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
+        *("_fn", "_replays", "_keys", "_last_key", "_classes", "_changing", "_reads", "_renewed", "_left_places"),
+        *("_reads_decide", "sets_modes", "_masks", "_schedules", "_opaque_counts", "_is_part", "_recorded", "_checked"),
+        *("_unknown_paths", "_captures", "_raised", "_last_change", "_refusal", "_until_check", "_ready_reads"),
+        *("_known_ids", "__dict__", "__weakref__"),
     )
     #: See `CompiledModule`.
     is_of_programs = True
@@ -197,6 +186,7 @@ class CompiledStep(Generic[_P, _R]):
         #: comes to mean another object.
         self._known_ids: set[int] = set()
 
+    @past_dynamo
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Replays the step on these arguments, or records it. Within a step that is being captured, the function is
         simply called: it is a part of the outer step."""

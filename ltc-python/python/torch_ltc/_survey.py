@@ -26,12 +26,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import torch
-from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
 from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
+from torch_ltc._compiling import past_dynamo
 from torch_ltc._errors import Errors
 from torch_ltc._known import (
     ATOMS,
@@ -292,6 +292,7 @@ class Survey(Errors):
 
     # ---- events ----
 
+    @past_dynamo
     def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
         """The profile function."""
         if self._catcher is not None:
@@ -553,7 +554,3 @@ class Survey(Errors):
             stack += [(y, name, owner) for y in self._reach(x, kind, info, frame, old)]
         if self.widened(info, frame) is not info:  # it met a getter, which the code may call with what it met before
             self.look(start, info, frame)
-
-
-# Within a function that `torch.compile` compiles, Dynamo would otherwise compile the profile function, too.
-set_code_exec_strategy(Survey._see.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))
