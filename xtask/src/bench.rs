@@ -12,11 +12,17 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use crate::peers;
+
 #[derive(clap::Args)]
 pub(crate) struct BenchOptions {
-    /// Replace the table in `docs/performance.md` too; it goes to `target/bench.md` in any case.
+    /// Replace the table in `docs/performance.md` and its rows in `README.md`, too; it goes to `target/bench.md` in any
+    /// case.
     #[arg(long)]
     write: bool,
+    /// Measure nothing: write the rows in `README.md` from the table in `docs/performance.md`.
+    #[arg(long)]
+    front: bool,
     /// Leave out the criterion benches: `--write` keeps their table as it is.
     #[arg(long)]
     no_criterion: bool,
@@ -63,6 +69,9 @@ enum Row {
 }
 
 pub(crate) fn run(root: &Path, options: &BenchOptions) -> Result<()> {
+    if options.front {
+        return peers::write_front(root);
+    }
     let start = SystemTime::now();
     if !options.no_criterion {
         execute(root, "cargo", &["bench", "--workspace", "--bench", "*"])?;
@@ -78,7 +87,7 @@ pub(crate) fn run(root: &Path, options: &BenchOptions) -> Result<()> {
     let paired: Paired = serde_json::from_str(&fs::read_to_string(&json)?).context("target/paired.json")?;
     let machine = machine(root);
     let (threads, load) = (paired.threads, paired.load);
-    let mut text = format!("{machine};\n{threads} thread(s) each; load before {load:.1}\n\n{}", models(&paired));
+    let mut text = format!("{machine};\n{threads} thread(s) each; load before {load:.1}\n\n{}", models(&paired)?);
     if !options.no_criterion {
         let medians = criterion(&root.join("target/criterion"), start)?;
         let _ = write!(text, "\n{CRITERION}\n{machine}\n\n{medians}");
@@ -88,6 +97,7 @@ pub(crate) fn run(root: &Path, options: &BenchOptions) -> Result<()> {
     if options.write {
         let page = root.join("docs/performance.md");
         fs::write(&page, replaced(&fs::read_to_string(&page)?, &text)?)?;
+        peers::write_front(root)?;
     }
     Ok(())
 }
@@ -128,22 +138,18 @@ fn machine(root: &Path) -> String {
 }
 
 /// Steady state, eager time over each way's, and first steps as multiples of eager's first.
-fn models(paired: &Paired) -> String {
+fn models(paired: &Paired) -> Result<String> {
     let mut text = String::from("| steps: eager time / | ");
     WAYS.iter().for_each(|(_, name)| _ = write!(text, "{name} | "));
     text += "first step: ltc | torch.compile |\n";
     text += &"|---".repeat(WAYS.len() + 3);
     text += "|\n";
-    let mut logs = [(0.0, 0u32); WAYS.len()];
     let mut reasons = Vec::new();
     for (case, rows) in &paired.cases {
         let _ = write!(text, "| {case} | ");
-        for ((way, name), (sum, count)) in WAYS.iter().zip(&mut logs) {
-            match rows.get(*way) {
-                Some(Row::Timed { ratio, .. }) => {
-                    (*sum, *count) = (*sum + ratio.ln(), *count + 1);
-                    let _ = write!(text, "{ratio:.2} | ");
-                }
+        for (way, name) in WAYS {
+            match rows.get(way) {
+                Some(Row::Timed { ratio, .. }) => _ = write!(text, "{ratio:.2} | "),
                 Some(Row::Failed { error }) => {
                     reasons.push(format!("- {name}, {case}: {}\n", error.replace('|', "\\|")));
                     text += "fails | ";
@@ -160,16 +166,12 @@ fn models(paired: &Paired) -> String {
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
-    text += "| geometric mean | ";
-    for (sum, count) in logs {
-        let _ = if count == 0 { write!(text, "| ") } else { write!(text, "{:.2} | ", (sum / f64::from(count)).exp()) };
-    }
-    text += "| |\n";
+    let mut text = peers::with_means(&text)?;
     if !reasons.is_empty() {
         text += "\nWhat fails, and how:\n";
         text.extend(reasons);
     }
-    text
+    Ok(text)
 }
 
 /// Medians of the benches that ran since `start`.
@@ -225,10 +227,15 @@ mod tests {
             "a": {"ltc": {"ratio": 2.0, "first": 3.0, "eager_first": 2.0, "steady": 1.0},
                   "lazy": {"error": "RuntimeError: no | kernel"}},
             "b": {"ltc": {"ratio": 0.5, "first": 1.0, "eager_first": 2.0, "steady": 1.0}}}}"#;
-        let text = models(&serde_json::from_str(json).expect("rows"));
+        let text = models(&serde_json::from_str(json).expect("rows")).expect("a table");
         assert!(text.contains("| a | 2.00 | | | | | fails | 1.5 | |\n"), "{text}");
         assert!(text.contains("| b | 0.50 | | | | | | 0.5 | |\n"), "{text}");
-        assert!(text.contains("| geometric mean | 1.00 | | | | | | | |\n"), "{text}");
+        assert!(
+            text.contains(
+                "| geometric mean | 1.00 | | | | | | | |\n| geometric mean of the networks | | | | | | | | |\n"
+            ),
+            "{text}"
+        );
         assert!(text.contains("- PyTorch LTC, a: RuntimeError: no \\| kernel\n"), "{text}");
     }
 

@@ -9,6 +9,7 @@ mod codegen;
 mod dry;
 mod outside;
 mod packages;
+mod peers;
 mod publish;
 mod steps;
 mod tidy;

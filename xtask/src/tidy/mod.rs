@@ -30,10 +30,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     for rule in RULES {
         complaints.extend(rule(&tree, &known));
     }
+    complaints.extend(front_page(&tree));
     for complaint in &complaints {
         println!("    {complaint}");
     }
     if complaints.is_empty() { Ok(()) } else { bail!("{} complaints", complaints.len()) }
+}
+
+/// The figures of the front page are those of the page that has the command which made them.
+fn front_page(tree: &Tree) -> Option<String> {
+    crate::peers::complaint(&tree.file("README.md")?.text, &tree.file("docs/performance.md")?.text)
 }
 
 /// A rule says what breaks it and is not listed, and what is listed and does not break it.
