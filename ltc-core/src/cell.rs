@@ -50,7 +50,7 @@ impl DataCell {
         Arc::new(DataCell { state: Mutex::new(state), changed: Condvar::new(), made_by: AtomicU64::new(0) })
     }
 
-    /// Number of the program that makes it; what came from elsewhere is there before any program.
+    /// Number of the program that makes the data; 0 for data that no program made, such as uploads.
     pub(crate) fn made_by(&self) -> u64 {
         self.made_by.load(Ordering::Relaxed)
     }
@@ -96,7 +96,7 @@ impl DataCell {
         }
     }
 
-    /// Publishes the result, once; of a failure, what it took the place of, too.
+    /// Publishes the result; later calls change nothing. A failure comes with what was in its place before.
     pub(crate) fn set(&self, result: Result<Buffer, (Arc<ExecError>, Past)>) {
         let mut state = self.state.lock();
         if matches!(*state, State::InFlight) {
@@ -108,8 +108,8 @@ impl DataCell {
         }
     }
 
-    /// Whether it failed and only a failed call ever made it: nothing is given back in its place. Waits till that is
-    /// known.
+    /// Whether the computation of the data failed and there were no earlier contents to put in its place. Waits until
+    /// the cell has settled.
     pub fn never_was(&self) -> bool {
         self.settle();
         self.past() == Some(Past::Nothing)
@@ -128,9 +128,9 @@ impl DataCell {
         }
     }
 
-    /// The data of a cell that has settled, and whether it was the cell's alone: one that somebody else holds too keeps
-    /// it, since they may read it whenever they like. So what is taken out is missed by nobody, whatever other threads
-    /// do meanwhile.
+    /// Takes the data out of a settled cell; also says whether `this` was the only reference to the cell. If there are
+    /// others, the cell keeps its data and the caller gets a second hold on it, because the other holders may read the
+    /// cell at any time. So no thread ever finds a cell whose data was taken.
     pub(crate) fn take(this: Arc<Self>) -> (Result<Buffer, (Arc<ExecError>, Past)>, bool) {
         match Arc::try_unwrap(this).map(|cell| cell.state.into_inner()) {
             Ok(State::Ready(buffer)) => (Ok(buffer), true),

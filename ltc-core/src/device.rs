@@ -70,7 +70,7 @@ pub(crate) struct State {
 struct SyncState {
     set: SyncSet,
     trace: Canonical<Arc<DataCell>>,
-    /// Marks behind what is pending.
+    /// Marks that the executor reaches once all that is pending now has run.
     marks: Vec<Arc<Reached>>,
 }
 
@@ -133,12 +133,13 @@ impl Device {
         self.0.raises.now()
     }
 
-    /// How many ever: tells whether one came between two moments.
+    /// How many operations that can fail were ever recorded. Two equal counts mean that none came between them.
     pub(crate) fn ever_raised(&self) -> u32 {
         self.0.raises.ever()
     }
 
-    /// Notes what is the first that is written into memory that is there since [`Device::ever_raised`] was `since`.
+    /// Notes that `new` is the first value written to memory that has existed since [`Device::ever_raised`] was
+    /// `since`.
     pub(crate) fn note_first(&self, log: &mut Log, since: u32, new: &TraceValue) {
         log.note_first(&self.0.journal, &self.0.raises, since, new);
     }
@@ -223,7 +224,7 @@ impl Device {
         if over {
             metrics::add(&self.0.runtime.counters.auto_syncs, 1);
             self.sync_reporting_later(SyncReason::ByteLimit);
-            // What it holds shall be gone before as much comes again.
+            // The memory that pending work retains must be freed before the caller uploads as much again.
             self.0.executor.finish(NEVER);
         }
     }
@@ -342,8 +343,8 @@ impl Device {
 
     fn sync_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
         if self.raises() > 0 {
-            // What else is pending may fail, or stand behind what fails: then it has not happened when this wait says
-            // so.
+            // Other pending operations may fail, or may come after one that fails. They are sent, too: once a wait has
+            // reported a failure, no operation recorded after the failing one may stay pending and run later.
             return self.sync_for(reason);
         }
         self.sync_some_now(values, reason)?;
@@ -369,8 +370,11 @@ impl Device {
         Ok(())
     }
 
-    /// What computes those of these nodes that somebody holds, if there are any: they are data from here on. They are
-    /// left in `trace`. `journal`: what storages held before; `keepers`: it is kept on, as more is pending.
+    /// Makes the job that computes the nodes of `set` that somebody still holds; `None` if nobody holds any. From here
+    /// on these nodes are no longer pending: they refer to the job's placeholders. `trace` keeps the canonical form,
+    /// for the caller to release. `journal`: what storages held before they were written. `keepers`: whether values
+    /// that only the journal keeps count as held, because the journal goes on keeping them while other operations
+    /// remain pending.
     fn job(
         &self,
         trace: &mut Canonical<Arc<DataCell>>,
@@ -414,14 +418,14 @@ impl Device {
                 (self.refused(&Arc::new(trace.to_graph()), &error), Some(undo))
             }
         };
-        // What only the notes keep may be written over, and is memory for the next step.
+        // Values that only the journal keeps are let go, so that the job may write over their memory.
         journal.let_go();
         let mut job = self.bind(trace, program);
         job.undo = undo.map(Arc::new);
         Some(job)
     }
 
-    /// Sends a job, once nothing else is held of what it may write over.
+    /// Sends a job. The caller must have let go of the values that the job may write over: a holder would prevent it.
     fn send(&self, job: Option<Job>, reason: SyncReason) {
         if let Some(job) = job {
             self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));

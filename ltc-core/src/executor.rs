@@ -52,13 +52,14 @@ const UNREPORTED: usize = 64;
 /// A job, and the [`Backend::thread_state`] of who hands it over.
 type Handed = (Job, u64);
 
-/// When the device has passed a mark in its work.
+/// A mark in the work of a device, and when the device reached it.
 #[derive(Debug, Default)]
 pub(crate) struct Reached {
     at: OnceLock<Instant>,
-    /// What the device still has to pass then, if it computes by itself.
+    /// Of a device that computes asynchronously: the fence behind the work before the mark. It may still have to be
+    /// passed when the executor has reached the mark.
     fence: OnceLock<Arc<dyn Fence>>,
-    /// The executor knows it: what it stands behind was sent.
+    /// Whether the executor has the mark, and with it all work that was recorded before the mark.
     sent: AtomicBool,
 }
 
@@ -67,7 +68,7 @@ impl Reached {
         self.at.get().copied()
     }
 
-    /// Once it is reached.
+    /// The fence, once the executor has reached the mark.
     pub(crate) fn fence(&self) -> Option<&Arc<dyn Fence>> {
         self.fence.get()
     }
@@ -81,7 +82,7 @@ impl Reached {
     }
 
     fn set(&self, at: Instant, fence: Option<Arc<dyn Fence>>) {
-        // Once only: it was reached then. Whoever sees that it is sees its fence.
+        // The fence is set before the time, so that a thread that sees the mark reached also sees its fence.
         fence.into_iter().for_each(|fence| _ = self.fence.set(fence));
         let _ = self.at.set(at);
     }
@@ -94,16 +95,17 @@ struct Shared {
     counters: Arc<Counters>,
     events: Arc<EventLog>,
     progress: Mutex<Progress>,
-    /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one
-    /// would be memory that the next thread is given.
+    /// The executor's thread, once it runs. It sleeps by `thread::park` and not on a condition variable of
+    /// `parking_lot`: a forked child would inherit the thread's entry in the list of waiting threads, without the
+    /// thread, and the next thread would be given the memory of that entry.
     worker: OnceLock<Thread>,
     /// Whoever waits for jobs to be taken, or done.
     less: Condvar,
     /// One program at a time, wherever it runs.
     turn: Mutex<()>,
-    /// Of the last programs that a device which computes by itself was given.
+    /// Fences behind the last programs that an asynchronous device was given, oldest first.
     ahead: Mutex<VecDeque<Arc<dyn Fence>>>,
-    /// How many of them it may have to do yet when it is given another one.
+    /// How many of these programs the device may still have to do when it is given another one.
     run_ahead: usize,
 }
 
@@ -117,7 +119,7 @@ struct Progress {
     sent: u64,
     /// Marks that were not reached yet, each behind the program of this number; in order.
     marks: VecDeque<(u64, Arc<Reached>)>,
-    /// Behind the last program that ran.
+    /// The fence behind the last program that ran, on a device that computes asynchronously.
     fence: Option<Arc<dyn Fence>>,
     /// Execution errors nobody was told of, with the numbers of their programs; in order.
     unreported: VecDeque<(u64, Arc<ExecError>)>,
@@ -126,7 +128,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Whether marks are reached: nothing is in flight any more that was sent before them.
+    /// Sets the marks before which nothing is in flight any more; says whether there were any.
     fn reach_marks(&mut self, now: Instant) -> bool {
         let first = self.in_flight.front().copied().unwrap_or(u64::MAX);
         let count = self.marks.iter().take_while(|(number, _)| *number < first).count();
@@ -238,8 +240,8 @@ impl Executor {
         wait_while(&shared.less, &mut shared.progress.lock(), |p| !p.in_flight.is_empty(), give_up)
     }
 
-    /// Waits until nothing is in flight; the first execution error nobody was told of. `None` if the wait was given up.
-    /// `recorded`: operations so far.
+    /// Waits until nothing is in flight, and takes the first unreported execution error. `None` if the wait was given
+    /// up. `recorded`: how many operations the device has recorded so far.
     pub(crate) fn wait_idle(&self, recorded: u64, give_up: GiveUp<'_>) -> Option<Result<(), Arc<ExecError>>> {
         let start = Instant::now();
         self.handover.needed(start, recorded);
@@ -262,7 +264,8 @@ impl Executor {
         mark.sent.store(true, Ordering::Release);
         progress.marks.push_back((sent, mark));
         if progress.in_flight.is_empty() {
-            // Behind what the device has by now, not behind the last program, which it may have passed long ago.
+            // The mark stands behind the device's work of now. The device may have passed the fence of the last program
+            // long ago, which would give the mark a time that is too early.
             progress.fence = shared.backend.fence(shared.device);
         }
         progress.reach_marks(Instant::now());
@@ -274,7 +277,7 @@ impl Executor {
         wait_while(&shared.less, &mut shared.progress.lock(), |_| mark.at().is_none(), give_up)
     }
 
-    /// The first execution error nobody was told of, of the programs up to this one; they have run.
+    /// Takes the first unreported execution error of the programs up to this one, which have run.
     pub(crate) fn unreported(&self, program: u64) -> Option<Arc<ExecError>> {
         let shared = self.shared();
         let mut progress = shared.progress.lock();
@@ -282,12 +285,12 @@ impl Executor {
         if known { progress.unreported.pop_front().map(|(_, error)| error) } else { None }
     }
 
-    /// Nobody is told of what this program, which has run, failed with.
+    /// Drops the error of this program, which has run, so that it is not reported to anybody.
     pub(crate) fn forget(&self, program: u64) {
         self.shared().progress.lock().unreported.retain(|(number, _)| *number != program);
     }
 
-    /// The program was told of this error.
+    /// Notes that the user's program was told of this error, so that no wait reports it again.
     pub(crate) fn reported(&self, error: &Arc<ExecError>) {
         let shared = self.shared();
         let mut progress = shared.progress.lock();
@@ -399,9 +402,10 @@ impl Shared {
 
     fn run(&self, job: Job) -> Range<Instant> {
         let Job { program, params, numbers, outputs, sites, number, single_threaded, undo } = job;
-        // Not in its turn: what it waits for may be another program's that is yet to come.
+        // The program waits for its inputs before it takes the turn: another program that makes them may need the turn.
         params.iter().for_each(|argument| argument.data.settle());
-        // In its turn, as the program that made what it is given holds that till the end of its own.
+        // It takes its inputs within the turn: the program that made an input holds it until its own turn ends, and a
+        // second holder would keep the input from being donated.
         let _turn = self.turn.lock();
         let layouts = program.graph.params();
         let mut failed = FailedParams::new();
@@ -439,17 +443,18 @@ impl Shared {
         start..end
     }
 
-    /// Waits until the device has few programs to do yet: it keeps the memory of all of them.
+    /// Waits until an asynchronous device has at most `run_ahead` programs to do, because the memory of all of them is
+    /// in use.
     fn keep_close(&self, fence: &Arc<dyn Fence>) {
         let mut ahead = self.ahead.lock();
         ahead.push_back(fence.clone());
         let far = if ahead.len() > self.run_ahead { ahead.pop_front() } else { None };
         drop(ahead);
-        // A device that is lost says so to whoever reads from it.
+        // The error of a lost device is ignored here: whoever reads from the device is told.
         far.into_iter().for_each(|fence| drop(fence.wait()));
     }
 
-    /// What a program is given; `fail` is told of what failed, with what was there before.
+    /// Makes an input of an argument. If its data has failed, `fail` is called with what was in its place before.
     fn input(&self, argument: Argument, layout: &LayoutRef, fail: impl FnOnce(Past)) -> Input {
         let Argument { data, donated, slice_at } = argument;
         let (buffer, donated) = if donated { DataCell::take(data) } else { (data.read(), false) };

@@ -60,7 +60,7 @@ pub(crate) struct Sent {
 pub(crate) enum RunOn {
     /// On the executor thread.
     Worker,
-    /// There, and on no other.
+    /// On the executor thread, whose kernels use no other thread.
     WorkerOneThread,
     /// On the caller's thread, if the executor has nothing to do.
     CallerIfIdle,
@@ -77,12 +77,13 @@ fn processors() -> usize {
 /// What waking a thread is taken to cost before it was measured.
 const WAKE: Duration = Duration::from_micros(10);
 
-/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a
-/// program. Not less, as the executor's team of threads beside the caller's makes kernels of both sleep where they
-/// would spin.
+/// A program that takes this long is not run by a caller that may be interrupted, because nothing can stop a running
+/// program. The limit is not lower, because with a second team of kernel threads, the executor's beside the caller's,
+/// kernels of both sleep where they would spin.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
+/// Whether handing over saves time. Both threads work at once while the program runs and nobody waits for it; against
+/// that, the executor has to be woken, and a caller who waits has to be woken, too.
 fn is_gain(run: Duration, wake: Duration, until_needed: Option<Duration>) -> bool {
     match until_needed {
         Some(until_needed) if until_needed < run + wake => until_needed > 2 * wake,
@@ -93,7 +94,7 @@ fn is_gain(run: Duration, wake: Duration, until_needed: Option<Duration>) -> boo
 fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) -> bool) -> RunOn {
     match cost {
         Some(cost) if cost.threads >= processors.max(2) => RunOn::Caller,
-        // Two teams of them would have enough.
+        // There are enough processors for a team of threads of the caller's beside that of the executor.
         Some(cost) if 2 * cost.threads <= processors + 1 && !gains(cost.time) => RunOn::CallerIfIdle,
         _ => RunOn::Worker,
     }
@@ -114,7 +115,8 @@ impl Handover {
             Some(SingleThread::SameBits) => times.has_company(processors()) && times.overlap.next(),
             Some(SingleThread::OtherBits { saves }) => times.records_longer_than(saves, config.recording),
         };
-        // A clock comes last, where it changes no bit: as many threads either way.
+        // Measured times decide only here, where both places use as many threads, so that they change no bit of a
+        // result.
         let is_long = || interrupts && cost.is_some_and(|cost| times.run.get().unwrap_or(cost.time) >= PATIENCE);
         match place {
             _ if single_threaded => RunOn::WorkerOneThread,
@@ -127,13 +129,14 @@ impl Handover {
         self.wake.get().unwrap_or(WAKE)
     }
 
-    /// The executor thread was woken. If the first time were a slow one and counted in full, there might be no second:
-    /// nothing would be handed over.
+    /// Notes how long it took to wake the executor thread. The time is capped, because a first time that is slow and
+    /// counts in full could stop all hand-overs, and with them all later measurements.
     pub(crate) fn woke(&self, time: Duration) {
         self.wake.note(time.min(2 * self.wake()));
     }
 
-    /// A program was sent, or run, in this time, and its caller goes on. `recorded`: operations of the device so far.
+    /// Notes that a program was sent or run in this time and its caller goes on. `recorded`: how many operations the
+    /// device has recorded so far.
     pub(crate) fn sent(&self, program: &Arc<Program>, single_threaded: bool, time: Range<Instant>, recorded: u64) {
         let sent = Sent { program: Arc::downgrade(program), single_threaded, at: time.end, recorded };
         self.needed_then(Some(sent), time.start, recorded);

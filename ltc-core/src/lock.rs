@@ -13,8 +13,9 @@ use parking_lot::{Mutex, MutexGuard};
 #[cfg(not(feature = "races"))]
 use crate::sync::plain::{Mutex, MutexGuard};
 
-/// A mutex that a forked child can unlock though other threads wait for it, which did not come along: the standard
-/// library's keeps no list of them, to one of which `parking_lot`'s would hand the lock over.
+/// A mutex that a forked child can unlock even if threads of the parent, which do not exist in the child, were waiting
+/// for it. It is the standard library's, which keeps no list of waiting threads; `parking_lot`'s would hand the lock
+/// over to one of them.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T>(Mutex<T>);
 
@@ -29,7 +30,7 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn lock(&self) -> Locked<'_, T> {
         let guard = self.0.lock();
-        // As `parking_lot`'s: a panic elsewhere is no reason for one here.
+        // Poisoning is ignored, as `parking_lot` does: a panic of another thread is no reason for a panic here.
         #[cfg(not(feature = "races"))]
         let guard = guard.unwrap_or_else(PoisonError::into_inner);
         guard

@@ -128,7 +128,8 @@ impl<'a> Sink<'a> {
             let id = self.graph.outputs()[output];
             let came_in = error.filter(|e| e.node >= self.sites.len());
             let (error, before) = match (&first, came_in) {
-                // Memory that nobody wrote is there as soon as somebody looks at it, of a tensor from before, too.
+                // Uninitialised memory (`empty`) is there whatever failed, since a tensor from before the failing call
+                // may show it; only its value was recorded later.
                 (Some((_, first)), _) if self.graph.definition(id).is_some_and(|n| n.op() == Op::empty()) => {
                     (first.clone(), again.before(id, self.graph))
                 }
@@ -139,12 +140,14 @@ impl<'a> Sink<'a> {
                 (_, Some(error)) => {
                     let before = self.before(output, (failed_at, false), &tainted, &mut again);
                     if matches!(before, Before::There(..)) {
-                        // A storage does not get what was computed from another program's failure: that is said again.
+                        // The storage gets its earlier contents back, so reading it would not report the failure that
+                        // came in from another program. The error is kept for the next wait to report.
                         (self.keep)(&error);
                     }
                     (error, before)
                 }
-                // Made before the operator that failed, but the program was not run at all.
+                // The output comes before the operator that failed, but the run gave no value for it (the program was
+                // refused, or the backend panicked), so the value is computed again.
                 (Some((_, first)), None) => (first.clone(), again.before(id, self.graph)),
                 (None, None) => continue,
             };
@@ -169,8 +172,8 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What an output's storage held last before the operator that failed. `untainted`: no other value can be the last
-    /// one.
+    /// What the storage of an output held when the operator at `failed_at` failed. `untainted`: no failure came in from
+    /// an earlier program. If one did, the answer is what the storage held before the first write of this program.
     fn before(
         &self,
         output: usize,
@@ -199,13 +202,15 @@ impl<'a> Sink<'a> {
             return Before::Not(Past::Nothing);
         };
         if !untainted {
-            // What failed is of a program before this one: eager execution had not come to any of these writes.
+            // The failing operator belongs to an earlier program, so eager execution would have reached none of these
+            // writes.
             let start = chain.versions.first().filter(|v| chain.from_start && !self.is_made_here(v));
             if let Some(start) = start {
                 return there(start);
             }
             if !chain.whole {
-                // Of what never was, nothing was left out.
+                // Versions are missing, so the contents are lost, unless the oldest version is itself a failure: then
+                // what was in its place is known.
                 let past = match chain.versions.first() {
                     Some(Version::Value(id)) => id.as_param().map(|p| self.past(p)),
                     Some(Version::Data(cell, _)) => cell.past(),
@@ -217,7 +222,7 @@ impl<'a> Sink<'a> {
         if !chain.whole && !self.is_noted(failed_at, chain) {
             return Before::Not(Past::Lost);
         }
-        // One that cannot be had back is no reason to go further back.
+        // The newest version that existed then is the answer even if its data is lost: an older one would be wrong.
         let of_now = |v: &&Version| match v {
             Version::Value(id) => {
                 self.graph.definition_index(*id).is_none_or(|n| n < failed_at) && !tainted[self.graph.slot(*id)]
@@ -232,15 +237,16 @@ impl<'a> Sink<'a> {
         matches!(version, Version::Value(id) if id.as_param().is_none())
     }
 
-    /// Whether what a storage held when an operator failed is among its versions. What was written behind the last
-    /// operator that can fail is not, and one that cannot may find no memory.
+    /// Whether the versions of a chain include what the storage held when the operator at `failed_at` failed. Values
+    /// that were replaced without an operator that can fail in between are not noted. But an operator that cannot fail
+    /// by its values may still find no memory, and then the failure may lie between two such writes.
     fn is_noted(&self, failed_at: usize, chain: &Chain) -> bool {
         let can_fail = |at: usize| self.graph.nodes().get(at).is_none_or(|node| !node.op().has(Props::TOTAL));
         let first = chain.first.and_then(|value| self.graph.definition_index(value));
         can_fail(failed_at) || first.is_some_and(|first| failed_at <= first)
     }
 
-    /// What was there before a parameter that is not kept.
+    /// What was in the place of a parameter before it failed; lost for a parameter that did not fail and is not kept.
     fn past(&self, param: usize) -> Past {
         let failed = self.failed_params.iter().find(|(p, _)| *p as usize == param);
         failed.map_or(Past::Lost, |(_, past)| *past)
@@ -263,7 +269,8 @@ impl<'a> Sink<'a> {
         tainted
     }
 
-    /// Computes values of the program again, from what is kept; not what other processes had a part in.
+    /// Computes values of the program again, from the parameters that are kept. Values that need a collective are
+    /// `None`, because the other processes would not take part in it once more.
     fn compute(&self, values: &[ValueId], numbers: &[u64]) -> Vec<Option<Buffer>> {
         let is_alone = |value: &ValueId| {
             let needed = self.graph.nodes().iter().zip(self.graph.needs([*value]));
@@ -276,7 +283,7 @@ impl<'a> Sink<'a> {
     }
 
     fn compute_alone(&self, values: &[ValueId], numbers: &[u64]) -> Vec<Option<Buffer>> {
-        // Numbers were not kept where nothing was to be undone.
+        // The runtime numbers were kept only if there is an undo plan.
         if values.is_empty() || numbers.len() != self.graph.number_count() {
             return vec![None; values.len()];
         }
@@ -299,19 +306,19 @@ impl<'a> Sink<'a> {
         self.run(b.finish(vec![value]), Inputs::new([], [])).pop()?
     }
 
-    /// What a graph computes, as far as it does.
+    /// Compiles and runs a graph; `None` for each output that it did not give.
     fn run(&self, graph: Graph, inputs: Inputs) -> Vec<Option<Buffer>> {
         let mut found = Found(vec![None; graph.outputs().len()]);
         let executable = self.backend.compile(self.device, &Arc::new(graph));
         if let Ok(executable) = executable {
             let run = AssertUnwindSafe(|| executable.execute(inputs, &mut found));
-            // What was told before a panic is right.
+            // Outputs that were given before a panic are valid, so the panic itself is ignored.
             let _ = catch_unwind(run);
         }
         found.0
     }
 
-    /// The backend panicked: nothing that was not told is there.
+    /// The backend panicked: outputs that it has not given yet are lost.
     pub(crate) fn panicked(&mut self) {
         let error = ExecError::new("program", ErrorClass::Runtime, "the backend panicked; see stderr");
         let error = Arc::new(error.at(0));

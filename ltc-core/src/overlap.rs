@@ -1,9 +1,10 @@
-//! Whether a program that could take every processor makes steps faster on one, beside its caller: by the clock, so
-//! only for programs whose results are the same in every bit.
+//! Whether steps are faster if a program that could use every processor runs on one thread, beside its caller. Measured
+//! times decide this, so it is done only for programs whose results are the same in every bit either way.
 //!
-//! What several threads take off the program against what the caller does meanwhile: neither is known before, so both
-//! ways are tried, and both times taken. Not those of whole steps: a caller that stops now and then to do something
-//! else would count against the way it stops in.
+//! The gain depends on the time that several threads take off the program and on the time for which the caller has
+//! something else to do. Neither is known beforehand, so both ways are tried and both times measured. The times of
+//! whole steps would be misleading: a caller that pauses now and then would count against the way in which it happens
+//! to pause.
 
 use std::time::Duration;
 
@@ -29,13 +30,14 @@ impl Overlap {
         self.0.note(single_threaded, RAN, time);
     }
 
-    /// So long was there something to do beside it, or after it.
+    /// Notes for how long the caller had something to do beside the program, or after it.
     pub(crate) fn had(&self, single_threaded: bool, until_needed: Duration) {
         self.0.note(single_threaded, UNTIL_NEEDED, until_needed);
     }
 }
 
-/// Whether the part of a step that may overlap is shorter with it: as long as the longer of both, not as both together.
+/// Whether a step is shorter if program and caller overlap. Overlapping, they take as long as the longer of both; one
+/// after the other (the first pair of times, on all threads), they take as long as both together.
 fn is_faster([[alone, after], [run, until_needed]]: [[Duration; 2]; 2]) -> bool {
     run.max(until_needed) < alone + after
 }

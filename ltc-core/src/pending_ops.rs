@@ -138,11 +138,11 @@ impl PendingOps {
     pub(crate) fn over_byte_limit(&mut self, epoch: u32) -> bool {
         let pending: Vec<TraceValue> = self.live();
         let retained = ltc_ir::canonicalize::retained_bytes(&pending, epoch);
-        // Counted again whenever a part of the limit has come: what came last is still held by others, and what goes is
-        // not noticed.
+        // Bytes are counted again each time another part of the limit has arrived, for two reasons: data that arrived
+        // last is still held by the program and does not count yet, and nothing tells when the program drops data.
         let part = (self.byte_limit / COUNTS).max(1);
         let over = retained.saturating_add(part) > self.byte_limit;
-        // A sync is about to let all of it go.
+        // Over the limit, the caller syncs, which lets go of all retained data.
         self.potential = if over { 0 } else { retained };
         self.potential_limit = self.potential.saturating_add(part).max(self.byte_limit / 2);
         over
@@ -163,7 +163,7 @@ impl PendingOps {
         set.recorded = self.entries.len();
         set.reused = std::mem::take(&mut self.reused);
         set.positions.clear();
-        // Pending all of them: a sync of some forgets those it turned into data.
+        // All live entries are pending: a sync of some values has removed the entries that it turned into data.
         for (position, entry) in self.entries.drain(..).enumerate() {
             if let Some(value) = entry.upgrade() {
                 set.nodes.push(value);

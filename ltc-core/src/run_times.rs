@@ -7,8 +7,8 @@ use std::{
 
 use crate::overlap::Overlap;
 
-/// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the
-/// thread had to wait for a processor) counts as twice as long.
+/// A running mean of times, in which the last few weigh most; there is none before the first time. A time far above the
+/// mean (the thread had to wait for a processor) counts as twice the mean.
 #[derive(Debug, Default)]
 pub(crate) struct Mean(AtomicU64);
 
@@ -38,8 +38,8 @@ pub(crate) struct RunTimes {
 }
 
 impl RunTimes {
-    /// Whether the caller has so much to do beside the program that it could be worth it to leave it all processors but
-    /// one: several threads seldom take off a program all that they could.
+    /// Whether the caller has so much to do beside the program that running the program on one thread may pay. A
+    /// quarter of the ideal is enough, because several threads seldom make a program as much faster as they could.
     pub(crate) fn has_company(&self, processors: usize) -> bool {
         let several = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
         let enough = |run: Duration, until_needed: Duration| until_needed >= (run / 4).saturating_mul(several);
@@ -52,8 +52,9 @@ impl RunTimes {
         before.store(last.swap(operations, Relaxed), Relaxed);
     }
 
-    /// Whether the caller records for longer than several threads take off the program. Counted, not timed. The better
-    /// of two times counts: a caller who stops now and then has as much to do otherwise.
+    /// Whether the caller records for longer than `saves`, the time that several threads take off the program. The time
+    /// is estimated from counted operations, not measured. The larger of the last two counts is taken, so that a caller
+    /// who pauses now and then is judged by what it does otherwise.
     pub(crate) fn records_longer_than(&self, saves: Duration, each: Duration) -> bool {
         let operations = self.recorded.iter().map(|n| n.load(Relaxed)).max().unwrap_or(0);
         each.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX)) > saves

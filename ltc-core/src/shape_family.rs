@@ -19,7 +19,7 @@ use crate::cache::Program;
 
 /// Families of one skeleton; the oldest goes.
 const MAX_FAMILIES: usize = 8;
-/// Sizes from which expressions are told.
+/// Most sets of sizes that a family's expressions are derived from.
 const MAX_SEEN: usize = 6;
 
 /// A graph that has no program yet.
@@ -45,9 +45,9 @@ struct ShapeFamily {
     number: u64,
     /// The graph it began with.
     graph: Arc<Graph>,
-    /// What it covers, once there were two sizes.
+    /// The symbolic graph of the sizes that the family covers; `None` until it has served a second set of sizes.
     symbolic: Option<Arc<Symbolic>>,
-    /// Symbols' values of the sizes its expressions were told from.
+    /// The values of the symbols for each set of sizes that the family's expressions were derived from.
     seen: Vec<Vec<i64>>,
     /// The last one made. Programs live in the cache, or with whoever holds them.
     program: Weak<Program>,
@@ -65,14 +65,14 @@ impl Candidate {
         &self.program
     }
 
-    /// What the family covers then, if that is more.
+    /// The symbolic graph that the family gets if this candidate is accepted; `None` if it stays as it is.
     pub(crate) fn widened(&self) -> Option<&Symbolic> {
         self.widened.as_ref().map(|(symbolic, _)| &**symbolic)
     }
 }
 
 impl ShapeFamily {
-    /// What it can do for these sizes, or what does not hold.
+    /// The family's program as a candidate for these sizes, or the assumption that does not hold for them.
     fn candidate(&self, sizes: &Sizes<'_>) -> Result<Candidate, String> {
         let program = self.program.upgrade().ok_or("the program is gone")?;
         let number = self.number;
@@ -138,8 +138,8 @@ impl ShapeFamilies {
         }
     }
 
-    /// Programs to respecialise for these sizes, those whose assumptions hold as they are first; and why others are
-    /// none.
+    /// Programs that may be respecialised for these sizes, and why other families have none. Candidates whose
+    /// assumptions hold without widening come first.
     pub(crate) fn candidates(&mut self, sizes: &Sizes<'_>) -> (Vec<Candidate>, Vec<String>) {
         let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
         let other_sizes =

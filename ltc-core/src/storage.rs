@@ -49,8 +49,9 @@ impl State {
             && layout::is_dense(view.sizes, view.strides)
     }
 
-    /// The layout that contents go on having when all of them are written through a view of another one: what a
-    /// program reads does not depend on which view was written through last, so that equal steps stay equal programs.
+    /// The layout that the contents keep when all of them are written through a view of another layout. Keeping it
+    /// makes the next program independent of the view that was written through last, so that equal steps give equal
+    /// programs.
     fn lasting_layout(&self) -> Option<&LayoutRef> {
         let layout = self.value.as_ref()?.layout();
         (layout.storage_bytes() == self.nbytes && layout.is_dense()).then_some(layout)
@@ -83,8 +84,8 @@ impl State {
         self.value.as_ref().expect("invariant: set above")
     }
 
-    /// Takes a value in; gives back what it replaces and nobody needs. That may be the last hold on a deep graph: to be
-    /// let go after the lock.
+    /// Puts a value into the storage; returns the replaced value unless the log keeps it. That value may be the last
+    /// holder of a deep graph, so the caller drops it after releasing the lock.
     #[inline]
     fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
         self.layout = None;
@@ -120,8 +121,10 @@ impl State {
 }
 
 impl Device {
-    /// A value for a storage to hold instead of another; whether nobody else has it, so that giving back what was there
-    /// before gives it back to this storage only. A value that is shared is one that nothing can undo.
+    /// Prepares `value` to take the place of another value in a storage; also says whether only this storage will hold
+    /// it. Undoing a failed write fills the value's placeholder with the previous contents, which is right only if no
+    /// other holder refers to that placeholder. So where something can fail, a shared value is replaced by a view of it
+    /// that belongs to this storage; elsewhere it stays shared (`false`), and the write is not noted for undoing.
     pub(crate) fn own(&self, value: TraceValue, site: SiteId) -> (TraceValue, bool) {
         if value.is_pending() && value.holders() == 1 {
             return (value, true);

@@ -30,17 +30,18 @@ use crate::{
 /// Writes to one storage since the last sync.
 #[derive(Debug)]
 struct Entry {
-    /// The notes were not taken by a sync yet.
+    /// No sync has taken these notes yet, so the next write adds to them.
     open: bool,
-    /// Nothing it held since the oldest of these is left out.
+    /// `before` has every value that the storage held since the oldest one in it.
     whole: bool,
-    /// The oldest of these, or that nobody had written to it, is what there was before the first of the writes.
+    /// The oldest value in `before`, or `unwritten`, says what the storage held before the first of the writes.
     from_start: bool,
-    /// Before all these nobody had written to it, since when there were this many operations that can fail.
+    /// If nobody had written to the memory before: how many operations that can fail were recorded when it was made.
     unwritten: Option<u32>,
-    /// What it held before, oldest first, as far as something that can fail came after.
+    /// The values that the storage held before its present one, oldest first. A value is left out if no operation that
+    /// can fail was recorded between its own write and the next one, since no failure can ask for it.
     before: SmallVec<[Kept<Arc<DataCell>>; 1]>,
-    /// What it held after the first of the writes, and now.
+    /// The values that the storage held after the first of the writes, and holds now.
     first: WeakValue<Arc<DataCell>>,
     now: WeakValue<Arc<DataCell>>,
     /// How many operations that can fail there were at the last write.
@@ -82,14 +83,14 @@ impl Raises {
         self.before.load(Ordering::Relaxed).wrapping_add(self.now())
     }
 
-    /// Since the last sync: when there were `ever` of them, and now.
+    /// How many of them came since the last sync: by the time when there were `ever` in all, and by now.
     fn at(&self, ever: u32) -> (u32, u32) {
         let now = self.now();
         (now.saturating_sub(self.ever().wrapping_sub(ever)), now)
     }
 }
 
-/// Where a storage notes what it held. When it goes, nobody asks for that any more.
+/// The notes of one storage on what it held. When the storage is dropped, nobody asks for them any more.
 #[derive(Debug, Default)]
 pub(crate) struct Log(Option<Arc<Mutex<Entry>>>);
 
@@ -112,8 +113,8 @@ impl Log {
             if entry.open {
                 entry.now = new.downgrade();
                 if std::mem::replace(&mut entry.raises, raises) == raises {
-                    // Nothing that can fail came between the two; but what they are made of may turn out to have
-                    // failed.
+                    // No operation that can fail came between the two writes, so no failure of this program asks for
+                    // `old`. Its operands may still turn out to have failed, so the gap in `before` has to be known.
                     entry.whole = false;
                     return Some(old);
                 }
@@ -132,8 +133,8 @@ impl Log {
         rest
     }
 
-    /// Notes that `new` is the first that is written into memory that was there already when `ever` operations were
-    /// counted.
+    /// Notes that `new` is the first value written to memory that was made when `ever` operations that can fail had
+    /// been recorded.
     pub(crate) fn note_first(&mut self, journal: &Mutex<Journal>, counted: &Raises, ever: u32, new: &TraceValue) {
         let (since, raises) = counted.at(ever);
         let (unwritten, before) = (Some(since), SmallVec::new());
@@ -170,8 +171,8 @@ impl Journal {
         taken
     }
 
-    /// A plan was made of the notes: what those that a sync has taken keep is let go, though storages still refer to
-    /// them.
+    /// Lets go of the values in notes that a sync has taken, once a plan was made of them. Storages may still refer to
+    /// these notes, but do not add to them any more.
     pub(crate) fn let_go(self) {
         for entry in self.0 {
             let before = {
@@ -187,7 +188,8 @@ impl Journal {
         Journal(self.0.clone())
     }
 
-    /// What the notes say of the values of a trace, while it is there: outputs that took places, and the values before.
+    /// The chains of a trace: for each output that took the place of values in a storage, these values. The trace must
+    /// not have been released yet.
     pub(crate) fn chains(&self, trace: &Canonical<Arc<DataCell>>) -> Vec<Chain> {
         let outputs = trace.output_ids();
         let sorted = outputs.is_sorted();
@@ -204,7 +206,8 @@ impl Journal {
                     .value()
                     .inspect(|_, _| None, |cell| Some(Version::Data(cell.clone(), kept.value().layout().clone()))),
             };
-            // What was recorded with this many before it was recorded when there was that memory.
+            // An operation that can fail raises the count. So the first one above `since` is the first that was
+            // recorded after the memory was made.
             let unwritten = entry.unwritten.map(|since| Version::Unwritten(trace.first_node(|n| n.age() > since)));
             let versions = unwritten.into_iter().chain(entry.before.iter().filter_map(version)).collect();
             let first = entry.first.upgrade().and_then(|value| trace.id(&value));
@@ -316,7 +319,7 @@ pub(crate) struct Repeated {
 
 impl Repeated {
     pub(crate) fn new(mut chains: Vec<Chain>, graph: &Graph) -> Self {
-        // Data that the graph does not use is another at each run.
+        // Data that the graph does not use differs from run to run, so it is told at each run ([`Before`]).
         chains.iter_mut().for_each(|c| c.versions.retain(|v| matches!(v, Version::Value(_))));
         let is_param = |v: &Version| matches!(v, Version::Value(id) if id.as_param().is_some());
         let begins = |c: &Chain| c.versions.first().is_some_and(is_param);

@@ -131,7 +131,7 @@ macro_rules! instruction_set {
 
             $(#[target_feature(enable = $features)])?
             unsafe fn fill<T: Copy>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
-                // SAFETY: as above.
+                // SAFETY: the caller keeps the contract of `Loop`.
                 unsafe { super::fill::<T>(d, a, n) }
             }
 
@@ -139,7 +139,7 @@ macro_rules! instruction_set {
             unsafe fn map2<O: Map2<T, U>, T: Copy, U, const A: bool, const B: bool>(
                 d: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize,
             ) {
-                // SAFETY: as above.
+                // SAFETY: the caller keeps the contract of `Loop`.
                 unsafe { super::map2::<O, T, U, $fma, A, B>(d, a, b, n) }
             }
 
@@ -147,7 +147,7 @@ macro_rules! instruction_set {
             unsafe fn map3<O: Map3<V, T>, V: Copy, T: Copy, const A: bool, const B: bool, const C: bool>(
                 d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize,
             ) {
-                // SAFETY: as above.
+                // SAFETY: the caller keeps the contract of `Loop`.
                 unsafe { super::map3::<O, V, T, $fma, A, B, C>(d, a, b, c, n) }
             }
 
@@ -155,7 +155,8 @@ macro_rules! instruction_set {
             unsafe fn power<T: Copy, const A: bool>(
                 d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize,
             ) where ops::Pow: Map2<T, T>, ops::EachPow: Map2<T, T> {
-                // SAFETY: as above; elements of four bytes are single, of eight double precision.
+                // SAFETY: the caller keeps the contract of `Loop`, by which the uniform exponent is one element. Only
+                // `f32` and `f64` have powers, so the size of `T` tells which of them it is.
                 unsafe {
                     let exponent = match size_of::<T>() {
                         4 => f64::from(*b.cast::<f32>()),

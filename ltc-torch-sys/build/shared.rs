@@ -1,4 +1,5 @@
-//! C++ compiled once for all profiles and features of a target folder: it takes minutes, and does not depend on them.
+//! Compiles the C++ once for all profiles and features of a target folder: the compilation takes minutes, and its
+//! result does not depend on profile or features.
 
 use std::{
     env, fs,
@@ -11,13 +12,13 @@ use std::{
 
 use crate::precompiled::Precompiled;
 
-/// Archives that are kept, of some megabytes each.
+/// How many archives are kept; each has some megabytes.
 const KEPT: usize = 8;
 
-/// Compiles what a build says to a library of this name, unless it was compiled so before, and tells cargo to link it.
+/// Compiles a build to a library of this name, unless an equal build was compiled before, and tells cargo to link it.
 pub(crate) fn compile(build: &cc::Build, library: &str, torch: &str) {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    // Of `target/debug/build/ltc-torch-sys-1a2b/out`, or of another profile, the first.
+    // `out` is `target/debug/build/ltc-torch-sys-1a2b/out`, or the same of another profile; this is its `target`.
     let kept = out.ancestors().nth(4).map(|target| target.join("ltc-torch-sys"));
     let kept = kept.and_then(|folder| Some((folder.join(name(build, library, torch).ok()?), folder)));
     let made = out.join(format!("lib{library}.a"));
@@ -28,12 +29,12 @@ pub(crate) fn compile(build: &cc::Build, library: &str, torch: &str) {
         build.compile(library);
         drop(headers);
         if let Some((archive, folder)) = kept {
-            // It is only faster with it.
+            // A kept archive only makes later builds faster, so a failure to keep it is no error.
             let _ = keep(&made, &archive, &folder);
         }
         return;
     }
-    // What `compile` prints.
+    // Without a call of `cc::Build::compile`, its lines for cargo have to be printed here.
     let of_apple = env::var("CARGO_CFG_TARGET_VENDOR").is_ok_and(|vendor| vendor == "apple");
     let standard = env::var("CXXSTDLIB").unwrap_or_else(|_| if of_apple { "c++" } else { "stdc++" }.to_owned());
     println!("cargo:rustc-link-search=native={}", out.display());
@@ -41,7 +42,8 @@ pub(crate) fn compile(build: &cc::Build, library: &str, torch: &str) {
     println!("cargo:rustc-link-lib={standard}");
 }
 
-/// The name of an archive: that of another compiler, of other flags, texts or another libtorch is another.
+/// The file name of an archive. It has a hash of the compiler and its version, the flags, libtorch, and all C++
+/// sources, so that an archive is found again only for a build in which none of them has changed.
 fn name(build: &cc::Build, library: &str, torch: &str) -> io::Result<String> {
     let compiler = build.get_compiler();
     let version = Command::new(compiler.path()).arg("--version").output()?.stdout;
@@ -54,7 +56,7 @@ fn name(build: &cc::Build, library: &str, torch: &str) -> io::Result<String> {
     Ok(format!("{library}-{:016x}.a", hasher.finish()))
 }
 
-/// All files of a folder, and what they say.
+/// Reads the paths and contents of all files under a folder.
 fn read(folder: &Path, texts: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -67,7 +69,8 @@ fn read(folder: &Path, texts: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps an archive under a name that nobody finds before it is whole, and no more of them than are used.
+/// Keeps an archive for later builds. It is copied under a temporary name and then renamed, so that another build never
+/// finds half of it. Only the [`KEPT`] newest archives stay.
 fn keep(from: &Path, archive: &Path, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let part = archive.with_extension(std::process::id().to_string());

@@ -47,8 +47,8 @@ uint64_t denormals() {
 #endif
 }
 
-// Who is asked before libtorch is, innermost first. What such an object does no number can tell: only that it is
-// another one.
+// Modes of Python, which see a call before libtorch does, innermost first. A mode is compared by its address: no number
+// can tell what its code does.
 void modes(LtcAmbient& a) {
   using Functions = at::impl::PythonTorchFunctionTLS;
   using Dispatch = c10::impl::TorchDispatchModeTLS;

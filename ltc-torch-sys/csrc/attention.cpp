@@ -36,8 +36,8 @@ Tensor described(const Tensor& t, const c10::Storage& nothing) {
   return made;
 }
 
-// Asked below all that would show the call to modes which allow no such tensors (FakeTensor). The CPU's looks at shapes
-// and dtypes alone, symbolic ones too.
+// Chooses the kernel of an attention. The place is asked below Python's modes: some (FakeTensor) refuse the tensors
+// without memory that stand in here. The CPU's choice reads only shapes, also symbolic ones, and dtypes.
 int64_t choice(const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& mask, double dropout, bool causal,
                OptScale scale, bool gqa) {
   if (is_on_cpu(q)) return at::native::_fused_sdp_choice_cpp(q, k, v, mask, dropout, causal, scale, gqa);

@@ -10,8 +10,9 @@ struct LtcHold {
 };
 
 namespace ltc {
-// Something that was used. A storage is not kept alive: autograd adds gradients up in place only where nobody else
-// holds them, and does in a captured step what it does in any other. But its address is not used for another one.
+// A storage or generator that was used. The reference to a storage is weak: autograd adds gradients up in place only if
+// nobody else holds them, and a capture must not change that. A weak reference still keeps the address from being
+// reused.
 struct Used {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   at::Generator generator;  // undefined for storages and default generators

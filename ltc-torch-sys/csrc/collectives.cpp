@@ -1,13 +1,13 @@
 // Collectives as operators of programs: `ltc_dist::*` on real tensors.
 //
-// What torch.distributed is asked to do with lazy tensors is recorded as these operators (process_group.cpp). They run
-// where programs run, on the engine of the group that their last but one argument names. Their last argument is
-// the device's token, which each of them reads and writes: so programs keep their order, which is that of the user's
-// calls and must be the same in all ranks, and keep them though nobody may need the result.
+// Calls of torch.distributed on lazy tensors are recorded as these operators (process_group.cpp). They run where
+// programs run, on the engine of the group that their last but one argument names. Their last argument is the device's
+// token, which each operator reads and writes. So programs keep the operators in the order of the user's calls, which
+// must be the same in all ranks, and keep an operator even if nobody needs its result.
 //
-// They begin, and leave a handle: the engine works on threads of its own, and `wait` makes the result a value. It has
-// no token, so a program runs on until a step needs what comes. It reads what the engine reads, too: no step before it
-// may write there.
+// An operator begins a collective and returns a handle: the engine works on threads of its own, and `wait` makes the
+// result a value. `wait` has no token, so a program runs on until a step needs the result. It takes the tensor that the
+// engine reads as an operand, so that no step before `wait` writes to it.
 //
 // On a GPU the engine (NCCL) works on a stream of its own, behind what the place's stream holds when a collective
 // begins, and `wait` puts the place's stream behind it: the host waits for neither. A failure there ends the process,
@@ -35,17 +35,17 @@ using std::string;
 using std::vector;
 using Work = c10::intrusive_ptr<c10d::Work>;
 
-// What an engine was asked for.
+// A collective or message that an engine has begun.
 struct Begun {
   const char* name;
   Engine engine;
   Work work;
-  // Where its result will be, if this rank has one, and by what that is then divided.
+  // The tensor that the result comes to, if this rank has one, and the number that it is then divided by.
   Tensor into;
   int64_t divisor = 1;
-  // Whether a `wait` will come; otherwise the next collective tells what went wrong.
+  // Whether a `wait` will come. If not, the next collective reports a failure of this one.
   bool awaited = true;
-  // Of a message to another rank: the engine notes neither its end nor its failure by itself.
+  // Whether this is a message to another rank, of which the engine notes neither end nor failure by itself.
   bool is_sent = false;
   std::exception_ptr lost;
 
@@ -113,10 +113,10 @@ void leave_alone(UnderWay& u, int64_t message) {
   u.changed.notify_all();
 }
 
-// Collectives whose results nobody needs, on their way at once: a rank does not run away from the others.
+// Most collectives without a `wait` that may be under way at once, so that a rank does not run ahead of the others.
 constexpr size_t kUnneeded = 8;
 
-// Raises what went wrong of what this engine was asked for, and forgets what is over and needed by nobody.
+// Raises the first failure among the collectives of this engine, and forgets those that are over and have no `wait`.
 void raise_failures(const Engine& e) {
   auto& u = under_way();
   std::unique_lock<std::mutex> lock(u.mutex);
@@ -251,7 +251,7 @@ Tensor reduce(Tensor& x, int64_t op, int64_t root, const string& group, Tensor&)
   c10d::ReduceOptions options;
   options.reduceOp = engine_op(op, e);
   options.rootRank = root;
-  // Others than the root keep what they gave, of which gloo makes partial sums.
+  // Gloo writes partial sums to the tensors of all ranks, so ranks other than the root give a copy.
   vector<Tensor> piece{is_root ? x.contiguous() : x.clone(at::MemoryFormat::Contiguous)};
   Work work = e->reduce(piece, options);
   return begin("ltc_dist::reduce", e, std::move(work), is_root ? piece[0] : Tensor(), divisor(op, e));
@@ -319,7 +319,7 @@ void send(const Tensor& x, int64_t to, int64_t tag, const string& group, Tensor&
   std::lock_guard<std::mutex> lock(u.mutex);
   leave_alone(u, number);
 }
-// The sender may wait for something that comes later here: what arrives does so in memory of its own.
+// A message arrives in memory of its own, because the sender may wait for an operation that comes later here.
 Tensor receive(const Tensor& like, int64_t from, int64_t tag, const string& group, Tensor&) {
   auto e = engine(group);
   vector<Tensor> v{at::empty(like.sizes(), like.options())};
@@ -327,7 +327,8 @@ Tensor receive(const Tensor& like, int64_t from, int64_t tag, const string& grou
   return begin("ltc_dist::receive", e, std::move(work), v[0]);
 }
 
-// The result of what was begun, in place of `x`, which it may have been written to. `source` is what the engine reads.
+// Waits for the collective of this handle and gives its result in place of `x`; the engine may have written it to `x`
+// already. The last operand is the tensor that the engine reads.
 Tensor& wait(Tensor& x, const Tensor& handle, const std::optional<Tensor>&) {
   auto& u = under_way();
   std::shared_ptr<Begun> begun;
@@ -340,7 +341,7 @@ Tensor& wait(Tensor& x, const Tensor& handle, const std::optional<Tensor>&) {
   try {
     begun->work->wait();
   } catch (...) {
-    // It stays, and fails what this engine is asked for next.
+    // The collective stays noted with its failure, so that the next collective of this engine fails, too.
     const auto why = std::current_exception();
     {
       std::lock_guard<std::mutex> lock(u.mutex);
@@ -424,7 +425,8 @@ Engine open_group(const Group& group) {
   return own;
 }
 
-// What nobody takes, or takes part in, is given up when the process ends.
+// At the end of the process, messages that nobody receives, and collectives that others do not join, are waited for
+// this long and then given up.
 constexpr std::chrono::seconds kPatience{10};
 
 void close_groups() {
@@ -436,14 +438,14 @@ void close_groups() {
   auto& u = under_way();
   std::unique_lock<std::mutex> lock(u.mutex);
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  // Others have use for collectives whose results nobody here needs.
+  // Other ranks may need the collectives that are still under way, although nobody here needs their results.
   auto begun = u.all;
   lock.unlock();
   for (auto& [number, each] : begun) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     if (each->is_message() || left.count() <= 0) continue;
     try {
-      // There, `wait` would only order streams.
+      // With an engine on streams, `wait` would only order the streams, so completion is polled.
       while (is_on_streams(each->engine) && !each->work->isCompleted() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       each->work->wait(left);
@@ -465,8 +467,8 @@ const Tensor& token(c10::DeviceIndex device) {
   std::lock_guard<std::mutex> lock(t.mutex);
   if (!t.of.defined()) {
     t.of = from_value(at::zeros({}, at::kLong), device);
-    // Undoing its last change after a failure would let collectives behind the failed one meet those of other ranks
-    // that are not theirs.
+    // After a failure the token must keep the failure. If its last change were undone, later collectives would run and
+    // meet collectives of other ranks that do not belong to them.
     V.storage_keep_failures(&storage_of(t.of.unsafeGetTensorImpl())->slot);
   }
   TORCH_CHECK(t.of.device().index() == device, "collectives of ", t.of.device(), " and of ", c10::Device(kLazy, device),

@@ -46,7 +46,7 @@ namespace ltc {
 void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
   LtcCall call{o, stack, -1};
   const size_t n = o.args.size(), base = stack->size() - n;
-  // Arguments that are conj or neg views are resolved first: their storage holds other values.
+  // Arguments that are conjugate or negative views are resolved first, because their storage holds other values.
   for (size_t i = 0; i < n; i++)
     if (!o.args[i].write)
       (*stack)[base + i] = map_tensors((*stack)[base + i], o.args[i].kind, [](const Tensor& t) {
@@ -58,7 +58,7 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
     map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
       call.has_sparse |= is_sparse(t);
       if (is_lazy(t) && is_sparse(t)) {
-        // Its parts are what is asked for.
+        // The values of a sparse tensor's parts are requested, not of the tensor itself.
         for (Tensor& part : parts_of(t)) {
           held.push_back(std::move(part));
           call.lazy.push_back(&held.back());
@@ -72,7 +72,8 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
         const bool overlaps = o.args[i].write && !ti->is_non_overlapping_and_dense() &&
             at::has_internal_overlap(ti) == at::MemOverlap::Yes;
         call.overlapping.push_back(overlaps ? &held.back() : nullptr);
-        // Whether that is allowed is for the kernel to say: it is given such a tensor, over all elements there are.
+        // The kernel decides whether it may write to overlapping elements. It is given a tensor that overlaps in the
+        // same way; the value requested here is a flat view of all its elements.
         if (overlaps)
           held.push_back(
               alias(t, t.scalar_type(), {storage_elements(t.sizes(), t.strides())}, {1}, t.storage_offset()));
@@ -83,7 +84,8 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
       return t;
     });
   if (call.device < 0) call.device = current_device();
-  // Copies share no memory: what libtorch's kernels refuse about outputs is refused here.
+  // Kernels refuse outputs that overlap inputs, but the copies that they are given share no memory. So this is checked
+  // here.
   if (reason != LTC_WHY_FORCED)
     for (size_t i = 0, at = 0; i < n; i++)
       map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
@@ -122,7 +124,8 @@ bool resize_like(const Tensor& lazy, const Tensor& value) {
   return true;
 }
 
-// Kernels of sparse tensors keep what going back takes only where it is needed (`_sparse_mm_reduce_impl`).
+// Some kernels of sparse tensors (`_sparse_mm_reduce_impl`) save what the backward pass needs only if their argument
+// requires a gradient, so the value has to require one if the given tensor does.
 Tensor with_need(const Tensor& value, const Tensor& given) {
   if (!given.requires_grad()) return value;
   Tensor needed = value.detach();
@@ -130,7 +133,7 @@ Tensor with_need(const Tensor& value, const Tensor& given) {
   return needed;
 }
 
-// A sparse argument at the place: of the values of its parts, or of what it is on the CPU.
+// A sparse argument at the place: a lazy one is put together from the values of its parts, another one is copied there.
 Tensor placed_sparse(LtcCall& c, const Tensor& t, bool is_written, void* const* values, size_t& next) {
   if (!is_lazy(t)) {
     Tensor value = t.detach().to(c.place());
@@ -158,7 +161,8 @@ Tensor sparse_result(const LtcCall& c, const Tensor& t) {
   return with_parts(t, parts);
 }
 
-// What the kernel wrote in place is written in place, where others that show it see it; other parts are new.
+// Gives the parts of a sparse tensor the values that the kernel left. Parts that the kernel wrote in place are written
+// in place, so that other tensors which show them see it; other parts become new tensors.
 void write_sparse(const LtcCall& c, const LtcCall::MutatedSparse& m) {
   Parts now = parts_of(m.value), parts = parts_of(m.lazy);
   for (size_t i = 0; i < parts.size(); i++) {
@@ -170,14 +174,14 @@ void write_sparse(const LtcCall& c, const LtcCall::MutatedSparse& m) {
   set_parts(m.lazy, m.value, parts);
 }
 
-// A call that fails may have given its output another size by then, or have written some of what it was to write
-// (`_foreach_neg_` of floats and a boolean).
+// Repeats the effects of a failed call: before it failed, it may have resized its output, or written to some of its
+// arguments (`_foreach_neg_` of floats and a boolean).
 void leave_failed(const LtcCall& c) {
   OnPlace on(c.place());
   for (const auto& m : c.mutated) {
     if (resize_like(*m.lazy, m.value)) continue;
     if (!same_bits(m.value, m.before)) write_value(*m.lazy, m.value);
-    // Writes of what was there already count, too.
+    // Versions count every write, including one that left the elements as they were.
     for (int64_t v = m.version_before; c.o.counts_changes && v < m.version(); v++) count_change(*m.lazy);
   }
 }

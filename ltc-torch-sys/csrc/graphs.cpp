@@ -1,7 +1,8 @@
-// What graphs of CUDA's take of libtorch: a stream on which a program is taken down rather than run, and memory that
-// stays theirs between replays. Works are put on our own stream by other threads too, which would be taken down with
-// it; so it is another one. What is allocated meanwhile comes from a pool of the allocator's that is kept for graphs:
-// one for each GPU, since replays follow each other on one stream and hand nothing on within it.
+// CUDA graphs need two things of libtorch: a stream on which a program is captured rather than run, and memory that
+// stays the graph's between replays. The stream is not the one that programs run on, because other threads put work
+// there, which would be captured, too. Memory that is allocated during a capture comes from a pool of the allocator's
+// that is kept for graphs. One pool for each GPU is enough: replays follow each other on one stream, and no graph
+// expects to find in the pool what it left there.
 #include <ATen/ATen.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/from_blob.h>
@@ -43,7 +44,8 @@ struct TakingDown {
     allocator->markCaptureEnd(device.index());
 #endif
     allocator->endAllocateToPool(device.index(), pool_of(device));
-    // What was refused is noted as this thread's last error, and libtorch would take it for the next launch's.
+    // A call that was refused during the capture is still this thread's last CUDA error. It is cleared, lest libtorch
+    // take it for an error of the next launch.
     using LastError = cudaError_t();
     if (auto* last_error = reinterpret_cast<LastError*>(dlsym(RTLD_DEFAULT, "cudaGetLastError"))) last_error();
   }

@@ -28,7 +28,7 @@ struct Start {
   NodePtr entrance;  // none where the step does not lead to it
 };
 
-// An edge of the step's nodes that leads out of the step, or to what led to another result.
+// An edge of one of the step's nodes that leads out of the step, or to the nodes of another result.
 struct Way {
   NodePtr from;
   size_t index, start;
@@ -49,7 +49,8 @@ void lead(const Way& way, Edge to) { const_cast<edge_list&>(way.from->next_edges
 }  // namespace ltc
 
 struct LtcHistory {
-  // What the step was given, so many, and then its results: what is computed from a result begins there, too.
+  // The tensors given to the step (`given` of them), then its results: the history of a tensor that was computed from a
+  // result begins at that result.
   std::vector<ltc::Start> starts;
   size_t given = 0;
   std::vector<ltc::Way> out;

@@ -247,7 +247,7 @@ struct StandIn {
         }));
     }
   }
-  // What the call, done on the stand-ins, says of the real one.
+  // Writes to `e` what the finished call on stand-ins tells of the real call: result layouts and resized arguments.
   void describe(const OpInfo& o, ShapeEntry& e) {
     e.outs.clear();
     e.ret_count.clear();
@@ -259,8 +259,9 @@ struct StandIn {
   }
 };
 
-// Runs the operator on stand-ins; throws what it throws. No stand-ins can speak for all values: says why in
-// `eager`. `resizes`: where it throws, outputs that it has resized are resized.
+// Runs the operator on stand-ins; its exceptions pass through. Where no stand-ins can answer for the call, because its
+// result layouts depend on values, the operator is not run, and `eager` is set to the reason. `resizes`: if the
+// operator throws, the call's own outputs get the sizes that the operator had already given to their stand-ins.
 StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager,
               bool resizes = false) {
   Alone alone;
@@ -298,8 +299,8 @@ void call_meta_function(const OpInfo& o, StandIn& call) {
   o.handle->redispatchBoxed(DispatchKeySet(), &call.stack);
 }
 
-// Whether a kernel that ran on tiny stand-ins gave other results than its own meta function says. Those of some resize
-// them.
+// Whether a kernel that ran on tiny stand-ins gave results of other dtypes or sizes than its own meta function gives:
+// some kernels resize their results.
 bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
   ShapeEntry kernel, meta;
   try {
@@ -445,14 +446,14 @@ bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& 
   return true;
 }
 
-bool reads_nothing(const Flat& f) {  // of some operand: it has no elements
+bool reads_nothing(const Flat& f) {  // whether some operand that the call reads has no elements
   for (size_t i = 0; i < f.operands.size(); i++)
     if (f.tensors[i] && !(f.operands[i].flags & LTC_MUT) && f.tensors[i]->numel() == 0) return true;
   return false;
 }
 
-// Whether the CPU casts an operand before it looks at strides, which a meta function does not, and the cast one's are
-// others: it is dense.
+// Whether the CPU may give a result other strides than its meta function: the CPU casts such an operand first and reads
+// the strides of the cast copy, which is dense, while the meta function reads the strides of the operand itself.
 bool lies_otherwise_when_cast(const Flat& f, const ShapeEntry& e) {
   for (size_t i = 0; i < f.operands.size(); i++) {
     const Tensor* t = f.tensors[i];
@@ -539,13 +540,13 @@ const ShapeEntry* known(const OpInfo& o, const Flat& f) { return cache().find(o.
 
 namespace {
 void ask(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
-  // Rules and meta functions are least sure of what has no elements, which costs its kernel nothing.
+  // Rules and meta functions are least reliable for operands without elements; running the kernel on them is cheap.
   const bool empty = reads_nothing(f) && !o.has_view && ask_kernel(o, stack, f, e);
   bool answered = false;
   if (!empty) ask_rule(o, f, e, answered);
   if (!empty && !answered) ask_libtorch(o, stack, f, e);
-  // Where the kernel was not asked. Kernels without a meta function of their own may trust sizes that a tiny probe
-  // changes.
+  // If a shape rule or the operator's own meta function answered, a tiny probe tells whether the kernel agrees. If some
+  // other meta function answered, there is no probe: such kernels may rely on sizes that a tiny probe changes.
   const bool unasked = !empty && (answered || o.structured || o.checks_numbers);
   if (!e.eager && !o.has_view && o.probe && unasked && kernel_disagrees(o, stack, f)) e.eager = LTC_WHY_NO_SHAPE;
 }

@@ -96,7 +96,7 @@ Tensor view(const Tensor& self, c10::SymIntArrayRef sz) { return at::native::vie
 Tensor reshape_alias(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st) {
   return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st));
 }
-// Views of conjugate and negative views, too: libtorch's own, which keep what is only marked.
+// libtorch's own kernels also make views of conjugate and negative views, and keep their bits.
 Tensor view_as_real(const Tensor& self) { return at::native::view_as_real(self); }
 Tensor view_as_complex(const Tensor& self) { return at::native::view_as_complex(self); }
 Tensor unfold(const Tensor& self, int64_t d, int64_t size, int64_t step) {
@@ -344,7 +344,7 @@ void register_explicit(torch::Library& m) {
   m.impl("histc", histc);
   m.impl("native_group_norm", native_group_norm);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
-  // Of storages as programs see them: what the host computes with may be shared by copies.
+  // Compares the storages that programs see. Values on the host would not do, since copies may share one.
   m.impl("is_set_to", at::native::is_set_to);
   m.impl("_foreach_addcmul.Tensor", with_numbers<&at::native::foreach_tensor_addcmul_tensor_slow>);
   m.impl("_foreach_addcmul_.Tensor", with_numbers<&at::native::foreach_tensor_addcmul_tensor_slow_>);

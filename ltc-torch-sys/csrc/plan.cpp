@@ -107,13 +107,13 @@ struct LtcPlan {
 };
 
 namespace {
-// The one operator of libtorch that draws and takes no generator: what its CPU kernel computes, from the one it is to
-// draw from.
+// `native_dropout` is the one operator of libtorch that draws but takes no generator. This computes what its CPU kernel
+// does, drawing from the given generator.
 void dropout(const OpInfo& o, Stack& stack, at::Generator generator) {
   const Tensor input = stack[stack.size() - 3].toTensor();
   const double keep = 1 - stack[stack.size() - 2].toDouble();
   const IValue& train = stack.back();
-  // It draws nothing then.
+  // In these cases the operator draws nothing.
   if (input.numel() == 0 || (!train.isNone() && !train.toBool())) return o.handle->callBoxed(&stack);
   Tensor mask = at::empty_like(input, input.options().dtype(at::kBool));
   mask.bernoulli_(keep, std::move(generator));
@@ -276,7 +276,7 @@ void LtcPlan::say_dtype() {
     if (args[i].name() == "dtype" && constants[i].isNone()) constants[i] = (int64_t)results[0].dtype;
 }
 
-// The same for operators that do with each tensor of lists what others do with one.
+// As `in_recorded_dtype`, for operators over lists of tensors.
 void LtcPlan::each_in_recorded_dtype(Stack& stack) const {
   const auto now = c10::get_default_dtype_as_scalartype();
   auto other = [&](const Expected& e) { return c10::isFloatingType(e.dtype) && e.dtype != now; };
@@ -290,8 +290,9 @@ void LtcPlan::each_in_recorded_dtype(Stack& stack) const {
   }
 }
 
-// Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since
-// the call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
+// If no argument decides in which floating dtype to compute, libtorch takes its default dtype, which may have changed
+// since the call was recorded. The recorded results have the default of that time, so an argument is converted to
+// decide for it.
 void LtcPlan::in_recorded_dtype(Stack& stack) const {
   if (o->over_lists) return each_in_recorded_dtype(stack);
   if (results[0].dtype == at::kBool && !o->compares) return;

@@ -259,8 +259,8 @@ void scatter(const Call& call) {
   }
   out.copy_(make("ltc_dist::scatter", group, in, out.sizes().vec(), call.number("root_rank")));
 }
-// NCCL begins what goes between two ranks in the order of calls on both: one that sends to whom it receives from would
-// have to begin both at once, which programs do not.
+// NCCL starts operations between two ranks in the order of the calls on each of them. A rank that sends to a rank it
+// also receives from would have to start both at once, which programs do not.
 void need_host(const Call& call, const Tensor& t) {
   const c10::Device place = is_lazy(t) ? place_of_device(t.device().index()) : t.device();
   TORCH_CHECK_NOT_IMPLEMENTED(place.is_cpu(), call.schema.name(), ": messages of ltc tensors whose values are on ",
@@ -289,7 +289,8 @@ struct Done final : c10d::Work {
 };
 WorkPtr done(vector<Tensor> results) { return c10::make_intrusive<Done>(std::move(results)); }
 
-// A message that is to come. What is received is there when this is waited for, and not before.
+// A message that has not arrived yet. The tensors it is received in have their values after a wait for this, not
+// before.
 struct Receiving : c10d::Work {
   vector<Tensor> into, handles;
   Receiving(vector<Tensor> t, vector<Tensor> h)

@@ -22,8 +22,8 @@ struct Flattener {
   const OpInfo& o;
   Flat& f;
 
-  // Whether a number fits an integer dtype, or half, is an error of the call: beside such tensors its range is part of
-  // the key, so that another range is inferred (and refused) anew.
+  // A number that does not fit an integer dtype, or half, is an error of the call. So beside tensors of such dtypes the
+  // number's range is part of the cache key: a number of another range is checked, and may be refused, anew.
   void range(const c10::Scalar& s) {
     if (!f.integral || s.isComplex()) return;
     double d = s.toDouble();
@@ -120,7 +120,8 @@ struct Flattener {
     if (a.write) {
       f.writes++;
       flags = LTC_MUT;
-      // Some kernels refuse such memory and some do not: it runs eagerly, where that is theirs to say.
+      // Some kernels refuse to write to overlapping elements and some do not. The call runs eagerly, where the kernel
+      // itself decides.
       if (!ti->is_non_overlapping_and_dense() && at::has_internal_overlap(ti) == at::MemOverlap::Yes)
         f.eager = LTC_WHY_ARGUMENT;
       if (!in_list && (a.out || o.overwrites) && covers_storage(ti, s)) flags |= LTC_FRESH;
@@ -378,7 +379,8 @@ bool floats_of_integers(const OpInfo& o, const Stack& stack) {
   return floats && integers;
 }
 
-// Where that is not libtorch's own, the integers are converted to it at the call; what is written over cannot be.
+// Compares in a default dtype that is not libtorch's own: the integers are converted to it before the call is recorded.
+// An argument that the call writes to cannot be converted, so such a call runs eagerly.
 void compare_in_default(const OpInfo& o, Stack* stack) {
   if (o.mutates) return run_eager(o, stack, LTC_WHY_ARGUMENT);
   const auto dtype = c10::get_default_dtype_as_scalartype();
@@ -400,7 +402,8 @@ void resolve_bits(const OpInfo& o, Stack* stack) {
   }
 }
 
-// `conj_physical_` of a conjugate view, or `neg_` of a negative one, does to what the view shows what it does to it.
+// The view behind the bit, for `conj_physical_` of a conjugate view and `neg_` of a negative one: the operator does the
+// same to the elements behind the bit as to the elements that the view shows.
 std::optional<Tensor> behind_bit(const OpInfo& o, const Stack& stack) {
   const bool conj = o.name == "aten::conj_physical_";
   if (!conj && o.name != "aten::neg_") return {};

@@ -105,8 +105,8 @@ struct Layers {
   }
 };
 
-// All layers over a sequence: outputs, last hidden states, last cell states. `data` is time by batch by features, or
-// rows of `sizes` as above.
+// Runs all layers over a sequence; returns outputs, last hidden states and last cell states. `data` is time by batch by
+// features, or packed: rows of all time steps, of which step t has `sizes[t]`, as `run_layer` describes them.
 std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Tensor& data, IntArrayRef sizes,
                                        const Tensor& h0, const Tensor& c0, at::TensorList params) {
   TORCH_CHECK(!sizes.empty(), "Expected sequence length to be larger than 0 in RNN");

@@ -310,8 +310,8 @@ const ShapeEntry* known(const OpInfo& o, const Flat& flat);  // only from the ca
 // each node, so this is said at every call: once is not enough.
 void keep_backward_here();
 void run(const OpInfo& o, Stack* stack);
-// What eager's kernels of some operators (`_foreach_add_`) do by changing tensors with operators of their own that
-// count.
+// Counts a write in a tensor's version. Some operators (`_foreach_add_`) need this call: their eager kernels count a
+// write by calling other operators that write to the tensor, which recording does not do.
 void count_change(const Tensor& t);
 void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
 // Registers a kernel that takes arguments as libtorch has them, where tensors and numbers give one tensor.

@@ -23,13 +23,13 @@ uint64_t hooks_of(const torch::autograd::AutogradMeta& meta) {
   for (auto& hook : meta.hooks_) h = mix(h, (uint64_t)hook.get());
   if (meta.cpp_hooks_list_) h = mix(h, meta.cpp_hooks_list_->size());
   if (meta.post_acc_grad_hooks_) h = mix(h, (uint64_t)meta.post_acc_grad_hooks_.get());
-  // Whether there is such a node at the moment says nothing.
+  // The node is made when it is needed and may be gone, so a missing node counts as one without hooks.
   auto node = meta.grad_accumulator_.lock();
   h = mix(h, node ? node->pre_hooks().size() : 0);
   return mix(h, node ? node->post_hooks().size() : 0);
 }
-// Whether functions of Python are called where a leaf's gradient is added up: which there are stands in a dict that
-// only libtorch's Python half can read. Those of C++ (DDP's) stay as they are.
+// Whether functions of Python are called where a leaf's gradient is added up. Which functions these are stands in a
+// dict that only libtorch's Python half can read. Hooks of C++ (DDP's) do not change, so they do not count.
 bool gathers_by_python(const torch::autograd::AutogradMeta& meta) {
   const auto is_python = [](const auto& hook) {
     const auto& h = *hook;
@@ -40,12 +40,14 @@ bool gathers_by_python(const torch::autograd::AutogradMeta& meta) {
       (std::any_of(node->pre_hooks().begin(), node->pre_hooks().end(), is_python) ||
        std::any_of(node->post_hooks().begin(), node->post_hooks().end(), is_python));
 }
-// The history of one result of a replay among several: hooks and writes see a node of its own, as they do recorded.
+// The history of one of several results of a replay. Each result gets a node of its own, so that hooks on a result, and
+// writes to it, see the same as without a replay.
 struct Passed final : torch::autograd::Node {
   std::string name() const override { return "CompiledStepResult"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override { return std::move(grads); }
 };
-// The history of a result of a replay whose graph the step has used up: it says what the graph would.
+// The history of a result of a replay whose graph was freed within the step (by a backward pass). Going back through it
+// raises the error that the freed graph would raise.
 struct FreedHistory final : torch::autograd::Node {
   std::string called, why;
   FreedHistory(std::string called, std::string why) : called(std::move(called)), why(std::move(why)) {}

@@ -2,10 +2,10 @@
 //! bear.
 //!
 //! Unwinding is a function of the registers it starts with, of the frame descriptions in the program's `.eh_frame`, and
-//! of the words it reads from the stack. The words that an unwinding read are kept. When it starts with the same
-//! registers and the same words stand at the same places, every step of it would be the same step again, so its callers
-//! are those found then: comparing some thirty words replaces unwinding. Which kept unwinding to compare with is
-//! guessed, by what followed last time; a wrong guess costs an unwinding by frame descriptions that were looked up
+//! of the words it reads from the stack. The words that an unwinding read are kept. If a later one starts with the same
+//! registers, and the same words stand at the same places, each of its steps would be the same, so it would find the
+//! same callers: comparing some thirty words replaces unwinding. The kept unwinding to compare with is a guess, the one
+//! that followed the last one before; a wrong guess costs an unwinding by frame descriptions that were looked up
 //! before.
 //!
 //! Where a frame is described in a way that is not understood, or the stack is not this thread's own (a coroutine's),
@@ -58,7 +58,8 @@ impl Walk {
     fn is_now(&self, start: Start) -> bool {
         (self.start.code, self.start.stack) == (start.code, start.stack)
             && (!self.uses_frame || self.start.frame == start.frame)
-            // In order: a word is looked at when those before it have proved that its frame is alive.
+            // Words are compared in order: a word is read only if the words before it have proved that its frame is
+            // alive.
             && self.words.iter().all(|&(at, word)| frames::word(at) == word)
     }
 }

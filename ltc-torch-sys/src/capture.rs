@@ -47,8 +47,8 @@ impl<S> Deref for Hold<S> {
     type Target = S;
 
     fn deref(&self) -> &S {
-        // SAFETY: it is the slot of what is held: there as long as the hold, and an `S` (checked when the capture
-        // ended).
+        // SAFETY: `storage` is the slot of the held storage or generator. It lives as long as the hold, and it is an
+        // `S`, which `capture_end` has checked.
         unsafe { self.storage.as_ref() }
     }
 }
@@ -73,8 +73,8 @@ pub fn capture_begin() {
     unsafe { ffi::ltc_capture_begin() }
 }
 
-/// From here on this thread's use of storages is not noted, or is again. What is made meanwhile can be an input of what
-/// is captured: it is first used later, with what it holds by then.
+/// Pauses or resumes noting this thread's use of storages. A tensor that is made during a pause can be an input of the
+/// captured step: its first use comes after the pause, and counts with the contents that the tensor has by then.
 pub fn capture_pause(pauses: bool) {
     // SAFETY: no preconditions.
     unsafe { ffi::ltc_capture_pause(pauses.into()) }

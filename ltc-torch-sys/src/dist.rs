@@ -188,7 +188,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Writes over a tensor what it and those of the other ranks, element by element, become.
+    /// Reduces the tensors of all ranks element by element, and writes the result over this rank's tensor.
     ///
     /// # Errors
     /// What c10d raises; for the lazy device, what it raises before the collective runs.
@@ -198,7 +198,7 @@ impl ProcessGroup {
         unsafe { err.check(ltc_group_all_reduce(self.0.as_ptr(), raw(tensor), op as i32, err.as_ptr())) }
     }
 
-    /// Writes over a tensor what the one of rank `root` holds.
+    /// Writes the elements of the tensor of rank `root` over this rank's tensor.
     ///
     /// # Errors
     /// As [`ProcessGroup::all_reduce`].

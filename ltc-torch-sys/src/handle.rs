@@ -123,7 +123,8 @@ unsafe impl AsTensor for Tensor {
     }
 }
 
-// SAFETY: as what is borrowed, which lives longer.
+// SAFETY: the pointer is that of the `T` behind the reference, whose own implementation says that it is to an
+// `at::Tensor`; the `T` stays borrowed for as long as the reference does.
 unsafe impl<T: AsTensor + ?Sized> AsTensor for &T {
     fn as_at(&self) -> *const c_void {
         (**self).as_at()
@@ -143,8 +144,8 @@ impl<'a> Borrowed<'a> {
     /// # Safety
     /// `p` must be an `at::Tensor*` that lives for `'a`.
     pub(crate) unsafe fn new(p: *const c_void) -> Self {
-        // SAFETY: by this function's contract; what `from_raw` asks for besides is for deleting it, which never
-        // happens.
+        // SAFETY: by this function's contract `p` is to a live `at::Tensor`. `from_raw` also asks for ownership, which
+        // matters only for deleting the tensor, and `ManuallyDrop` never does that.
         Borrowed(ManuallyDrop::new(unsafe { Tensor::from_raw(p.cast_mut()) }), PhantomData)
     }
 
@@ -173,7 +174,7 @@ impl Deref for Borrowed<'_> {
     }
 }
 
-// SAFETY: as what is borrowed.
+// SAFETY: by the contract of `Borrowed::new`, the pointer inside is to an `at::Tensor` that lives for `'a`.
 unsafe impl AsTensor for Borrowed<'_> {
     fn as_at(&self) -> *const c_void {
         self.0.as_at()

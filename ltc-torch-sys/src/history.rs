@@ -11,8 +11,8 @@ use crate::{
 
 /// The history that autograd makes from tensors given to a step to the step's results.
 ///
-/// What the nodes saved is up to hooks of saved tensors (`torch.autograd.graph.saved_tensors_hooks`): whoever goes back
-/// says what they find.
+/// The tensors that nodes saved for the backward pass are found through hooks of saved tensors
+/// (`torch.autograd.graph.saved_tensors_hooks`): whoever runs the history installs hooks that give the replay's values.
 #[derive(Debug)]
 pub struct History {
     raw: NonNull<ffi::LtcHistory>,
@@ -20,10 +20,10 @@ pub struct History {
     results: usize,
 }
 
-// SAFETY: nodes may be run by any thread, and by several at a time (each takes its own lock); what changes a history
-// asks for it alone (`&mut`).
+// SAFETY: any thread may run autograd nodes, several at a time, since each node takes its own lock. Functions that
+// change a history take it by `&mut`.
 unsafe impl Send for History {}
-// SAFETY: what is called through a shared history, `ltc_history_run`, only reads it.
+// SAFETY: the only function that is called through a shared history, `ltc_history_run`, only reads it.
 unsafe impl Sync for History {}
 
 impl History {

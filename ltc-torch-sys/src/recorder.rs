@@ -158,7 +158,8 @@ pub trait Recorder: Send + Sync + 'static {
     /// Writes to this storage that fail are not undone.
     fn keep_failures(storage: &Self::Storage);
 
-    /// Other processes wait for something that is recorded: it is to be sent though this one may do nothing more.
+    /// Other processes wait for something that is recorded, so it has to be sent even if this process does nothing
+    /// more.
     fn others_wait(&self, device: u16);
 
     /// Runs what is recorded and waits until the device is idle.
@@ -167,14 +168,14 @@ pub trait Recorder: Send + Sync + 'static {
     /// Fails for a device that there is not, and with what an operation failed with that nobody was told of yet.
     fn synchronize(&self, device: u16) -> Result<(), TorchError>;
 
-    /// Sends what is recorded; whether all of it has run. Does not wait for it.
+    /// Sends what is recorded, without waiting, and says whether all of it has run.
     ///
     /// # Errors
     /// Fails for a device that there is not.
     fn is_idle(&self, device: u16) -> Result<bool, TorchError>;
 
-    /// An event behind all that is recorded. `timed`: that is sent now, so that the event's time is that of nothing
-    /// later; otherwise it may be sent when somebody asks for the event.
+    /// An event behind all that is recorded. `timed`: the recorded operations are sent now, so that the event's time
+    /// does not include later ones. Otherwise they may be sent when somebody asks for the event.
     ///
     /// # Errors
     /// Fails for a device that there is not, and where what is sent does not compile.

@@ -100,7 +100,8 @@ impl TensorState {
         TensorKind { keys: self.keys, hooks: self.hooks, flags: self.flags, history, grad }
     }
 
-    /// The same at another time, but for gradient and version, which steps may change.
+    /// Whether `other`, the state of the same tensor at another time, equals this state except for gradient and
+    /// version, which steps may change.
     pub fn is_like(&self, other: &TensorState) -> bool {
         TensorState { grad: other.grad, version: other.version, ..*self } == *other
     }
@@ -116,19 +117,20 @@ pub fn state_of(t: &impl AsTensor) -> TensorState {
     }
 }
 
-/// Counts so many writes to a tensor and what shares its memory as a view; of inference tensors nothing is counted.
+/// Adds `by` writes to the version counter that a tensor shares with its views. Inference tensors have no counter.
 pub fn bump_version(t: &impl AsTensor, by: u32) {
     // SAFETY: `t` is a live tensor.
     unsafe { ffi::ltc_tensor_bump(raw(t), by) }
 }
 
-/// What this thread makes while it is there is made in inference mode, or out of it. It ends where it began, those
-/// inside before those around them.
+/// A guard that turns inference mode on or off for this thread: tensors that the thread makes while the guard lives are
+/// inference tensors, or ordinary ones. A guard ends on the thread that made it, and nested guards end innermost first,
+/// because each one restores the mode that it found.
 #[derive(Debug)]
 pub struct InferenceMode(Option<NonNull<c_void>>);
 
 impl InferenceMode {
-    /// Turns it on or off.
+    /// Turns inference mode on or off until the guard is dropped.
     ///
     /// # Errors
     /// Fails where there is no memory.

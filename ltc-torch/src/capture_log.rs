@@ -27,7 +27,7 @@ pub(crate) fn value(device: &Device, value: &TraceValue) -> Result<Buffer, ltc_c
     device.value(value)
 }
 
-/// A value that the step's host program has read: it went on as it did because of this.
+/// A value that the step's host program has read. What the host did next may depend on it.
 pub(crate) struct HostRead {
     pub(crate) value: TraceValue,
     pub(crate) found: HostTensor,
@@ -42,7 +42,7 @@ const MAX_READ: usize = 1 << 20;
 pub(crate) struct Log {
     /// What each storage held at its first use, in order of first use.
     pub(crate) starts: Vec<Option<TraceValue>>,
-    /// What was copied from the host: an obstacle only where it is used.
+    /// Data that was copied from the host during the step. It prevents a replay only if the step uses it.
     pub(crate) uploads: Vec<Arc<DataCell>>,
     /// What the host has read, in order.
     pub(crate) reads: Vec<HostRead>,
@@ -98,7 +98,7 @@ pub(crate) fn is_open_elsewhere() -> bool {
     TAKEN.load(Ordering::Acquire) && !is_open()
 }
 
-/// Whether no thread captures a step, of which a sync would take a part.
+/// Whether no thread captures a step. During a capture a sync would send a part of the step.
 pub(crate) fn is_nobodys_turn() -> bool {
     !TAKEN.load(Ordering::Acquire)
 }
@@ -128,8 +128,8 @@ pub(crate) fn obstacle(what: impl FnOnce() -> String) {
     });
 }
 
-/// The host reads a value: its data, computed on the side where this thread captures, so that the step goes on.
-/// Replays compute it again, and are right only if it is the same.
+/// The data of a value that the host reads. Where this thread captures, the value is computed on the side, so that the
+/// step goes on being recorded. Replays compute the value again and are right only if it is the same.
 pub(crate) fn read(device: &Device, value: &TraceValue, site: SiteId) -> Result<Buffer, ltc_core::Error> {
     let is_small = value.layout().storage_bytes() <= MAX_READ;
     if !is_open() || !is_small {
@@ -141,7 +141,8 @@ pub(crate) fn read(device: &Device, value: &TraceValue, site: SiteId) -> Result<
         return self::value(device, value);
     };
     let Some(found) = device.download_from(&data, &data)? else {
-        // All that was recorded before it fails with it, as where nothing is captured: nobody is told of that twice.
+        // The value failed on the side. The read below sends what is pending, and fails as it would without a capture;
+        // so the failure on the side is discarded, lest the user's program be told twice.
         device.discard(&data)?;
         obstacle(|| format!("it reads a value that could not be computed ({})", at(device, value, site)));
         return self::value(device, value);
@@ -160,7 +161,8 @@ pub fn capture_reads() -> usize {
     LOG.with_borrow(|log| log.as_ref().map_or(0, |log| log.reads.len()))
 }
 
-/// Only the first of the values that the host has read decide how the captured step goes on: others are results of it.
+/// Keeps only the first `count` values that the host has read in this capture: these decide how the step goes on, while
+/// the host read the others as results of the step.
 pub fn capture_keeps_reads(count: usize) {
     LOG.with_borrow_mut(|log| {
         if let Some(log) = log {

@@ -21,7 +21,7 @@ use crate::{
     step::NotReplayable,
 };
 
-/// Why there is no program: what it would compute with is not an input, and may be other data the next time.
+/// Why there is no program: it would compute with data that is no input and may be different the next time.
 const HOST_DATA: &str = "it computes with data that it was not given";
 
 /// The device that stands for the CPU while a graph is recorded: the first one that computes there.
@@ -116,7 +116,7 @@ impl HostRecording {
         let not = |why: &str| Ok(Err(NotReplayable(why.into())));
         let device = device()?;
         let log = capture_log::close();
-        // What the host made of a value that it read is in the graph, and a run compares no values as replays do.
+        // The graph may depend on a value that the host read, and a run does not compare such values, as replays do.
         let read = |log: &Log| log.reads.first().map(|r| capture_log::at(&device, &r.value, r.site));
         let read = log.as_ref().and_then(read).map(|at| format!("it reads a value ({at})"));
         if let Some(obstacle) = log.and_then(|log| log.obstacle).or(read) {
@@ -166,7 +166,7 @@ impl HostRecording {
     }
 }
 
-/// What data is in a run.
+/// Where a run takes the data of a parameter from.
 #[derive(Debug)]
 enum Source {
     /// The input at this position.
@@ -177,7 +177,7 @@ enum Source {
 
 #[derive(Debug)]
 enum Output {
-    /// By position among what is computed.
+    /// A computed value, by its position among them.
     Computed(usize),
     /// The input at this position, as it is.
     Input(usize),
@@ -189,10 +189,10 @@ pub struct HostProgram {
     extracted: Extracted,
     /// Layouts of the inputs.
     inputs: Vec<LayoutRef>,
-    /// Of its parameters.
+    /// Where the data of each parameter comes from.
     params: Vec<Source>,
     outputs: Vec<Output>,
-    /// Which of what is computed is the generator's next state.
+    /// Position of the generator's next state among the computed values, if the program draws.
     state: Option<usize>,
 }
 
@@ -216,7 +216,7 @@ impl HostProgram {
     /// # Errors
     /// Fails with what its program fails with.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
-        // A replay of the step that is captured here would not run it.
+        // If a capture is open on this thread, a replay of its step would not run this program.
         capture_log::obstacle(|| "it runs a program over CPU tensors".into());
         let state = self.state.map(|_| Generator::cpu_default()).transpose()?;
         let buffer = |source: &Source| match source {
@@ -247,8 +247,8 @@ impl HostProgram {
         });
         let mut results = tensors.collect::<Result<Vec<_>, _>>()?;
         drop(computed);
-        // Values may share memory, with inputs or with each other, since nobody on the device writes to them; outside,
-        // somebody may.
+        // On the device values may share memory with inputs or each other, since nobody there writes to a value in
+        // place. Callers may write to results in place, so each result gets memory of its own.
         for result in &mut results {
             if !ltc_torch_sys::is_sole_holder(result) {
                 *result = own_copy(result)?;

@@ -91,7 +91,7 @@ impl Computation {
             .iter()
             .map(|o| match o {
                 Ok(i) => host_tensor(&read(&results[*i])),
-                // Data: what was given in its place, if it is a parameter.
+                // The tensor shows data. If that data is a parameter, the result is the input given in its place.
                 Err(value) => match self.data.iter().position(|cell| Arc::ptr_eq(cell, &read(value))) {
                     Some(i) => Ok(hosts[i].shallow_clone()),
                     None => host_tensor(&read(value)),
@@ -177,7 +177,7 @@ pub fn computation(tensors: &[impl AsTensor]) -> Result<Computation, Error> {
             }))
         });
         let outputs = outputs.collect();
-        // Where another thread sends some of them meanwhile, those are data by now.
+        // If another thread has sent some of these values meanwhile, they are data by now, and the loop looks again.
         if let Some((extracted, data)) = core.extract(&wanted) {
             return Ok(Computation { extracted, data, outputs, device });
         }

@@ -388,7 +388,7 @@ pub fn sync() -> Result<(), Error> {
 }
 
 thread_local! {
-    /// This thread's last barrier was left to the next one.
+    /// Whether this thread's last barrier sent nothing, because another thread captured a step: the next one sends it.
     static PUT_OFF: Cell<bool> = const { Cell::new(false) };
 }
 

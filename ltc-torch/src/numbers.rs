@@ -21,16 +21,18 @@ pub struct HostNumbers {
 /// How the numbers of a step follow from those of the host, as two captures show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Varying {
-    /// Number of the step, and which of the host's it can be, as it is or with its sign turned (an optimiser's `-lr`):
-    /// they must agree.
+    /// Position of each number of the step that varies, and the numbers of the host that it may be equal to, each as it
+    /// is or with its sign turned (an optimiser's `-lr`). If there are several candidates, a replay requires that they
+    /// agree.
     slots: Vec<(usize, Vec<(usize, bool)>)>,
-    /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
+    /// Numbers of the host that were equal in both captures. It cannot be told which numbers of the step follow from
+    /// them, so a replay requires that they have not changed.
     fixed: Vec<usize>,
-    /// Numbers of the step that draws take, which refuse some.
+    /// Positions of varying numbers that random draws take; draws refuse some numbers (a negative deviation).
     drawn: Vec<usize>,
-    /// The lower bounds of the step that draws are made from; the upper ones follow them.
+    /// Positions of the lower bounds of uniform draws; each upper bound is the number behind its lower bound.
     bounds: Vec<usize>,
-    /// Calls that take numbers which vary, and may refuse some.
+    /// Calls that take varying numbers and may refuse some of them.
     refusing: Vec<Refusing>,
 }
 
@@ -39,7 +41,7 @@ pub(crate) struct Varying {
 struct Refusing {
     rule: NumberRule,
     words: EncodedArgs,
-    /// Which of the step's are its own.
+    /// The range of this call's numbers among those of the step.
     numbers: Range<usize>,
     dtype: DType,
 }
@@ -74,7 +76,8 @@ impl Varying {
                 (signed(*host[i].0, turned), signed(*host[i].1, turned)) == (*numbers.0, *numbers.1)
             };
             let sources: Vec<_> = (0..host.len()).flat_map(|i| [(i, false), (i, true)]).filter(is).collect();
-            // At these an operator's own number (a root, a product with itself) is the host's without following it.
+            // At 0, 1 and infinity a number that the step computes from the host's number (its root, its square) has
+            // the same bits as that number, so equal bits at these values do not show that one follows the other.
             let shows = |bits: &u64| !matches!(f64::from_bits(*bits).abs(), 0.0 | 1.0 | f64::INFINITY);
             if sources.is_empty() || ![numbers.0, numbers.1].into_iter().any(shows) {
                 return Err(
@@ -140,11 +143,12 @@ fn takes(node: &GraphNode, slot: usize) -> bool {
     (first..first + node.number_count as usize).contains(&slot)
 }
 
-/// What operators on lists of tensors begin with: of other generic ones nothing is known, these compute.
+/// Prefixes of operators on lists of tensors. Nothing is known of other generic operators; these are known to use their
+/// numbers for computing values only.
 const ON_LISTS: [&str; 2] = ["_foreach_", "_fused_"];
 
-/// Whether another float may give a result of another shape (sizes that follow from a scale), or an error (one that an
-/// integer cannot hold).
+/// Whether another number may change more than the values of a node's results: their shapes (sizes that follow from a
+/// scale), or whether there is an error (an integer that cannot hold the number).
 fn decides_more_than_values(node: &GraphNode) -> bool {
     let op = node.op();
     let is_integral = |dtype: ltc_ir::DType| dtype.is_integral(false);
@@ -157,12 +161,15 @@ fn decides_more_than_values(node: &GraphNode) -> bool {
     }
 }
 
-/// Whether a draw that took a number takes another one: a deviation is not negative, and a probability at most 1.
+/// Whether a draw that took the number `then` also takes `now`. It is not known whether the number is a deviation,
+/// which must not be negative, or a probability, which must be at most 1, so `now` has to keep both bounds where `then`
+/// did.
 fn may_be_drawn(then: f64, now: f64) -> bool {
     now.is_finite() && (now >= 0.0 || then < 0.0) && (now <= 1.0 || then > 1.0)
 }
 
-/// Whether numbers of any floating type are drawn from between these two: half precision holds the least.
+/// Whether a uniform draw of any floating type takes these bounds. They must be in order and fit half precision, which
+/// has the smallest range of these types.
 fn may_bound(lower: f64, upper: f64) -> bool {
     const MOST: f64 = 65504.0;
     -MOST <= lower && lower <= upper && upper <= MOST

@@ -62,7 +62,8 @@ impl Replayer {
                         self.replays += 1;
                         return Ok(Some(results));
                     }
-                    // Something changed under the step: it is captured anew, and may turn out to be the same.
+                    // An assumption of the step no longer holds. The step becomes the first capture to compare with: if
+                    // the next capture agrees with it, the step can be replayed again.
                     Err(_) => entry.first = entry.ready.take(),
                 }
             }
@@ -147,7 +148,7 @@ impl Replayer {
         self.current = None;
     }
 
-    /// What calls with this key depend on besides has changed: they are captured anew.
+    /// Something else that calls with this key depend on has changed: their captures are dropped and made anew.
     pub fn forget(&mut self, key: &str) {
         for entry in self.entries.iter_mut().filter(|e| e.key == key) {
             (entry.ready, entry.first) = (None, None);
@@ -166,7 +167,7 @@ impl Replayer {
         (self.replays, self.records)
     }
 
-    /// Why the last inputs and key that cannot be replayed cannot.
+    /// Why calls are not replayed, for the most recent inputs and key that were refused.
     pub fn refusal(&self) -> Option<&NotReplayable> {
         self.entries.iter().rev().find_map(|e| e.refused.as_ref())
     }

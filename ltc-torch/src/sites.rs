@@ -60,7 +60,7 @@ impl Sites {
         if let Some(source) = SOURCE.get() {
             return source.here().map_or_else(SiteId::default, |position| SiteId(position | FOREIGN));
         }
-        // A thread that ends has none any more.
+        // A thread that is ending has dropped its `CALLERS` already.
         let known = CALLERS.try_with(|callers| callers.borrow_mut().here(&mut |stack| self.id(stack)));
         known.ok().flatten().map_or_else(SiteId::default, SiteId)
     }
@@ -125,7 +125,7 @@ impl SiteResolver for Sites {
         let stack = self.table.lock().stacks.get((site.0 as usize).checked_sub(1)?)?.clone();
         let (mut line, mut function, mut has_lines) = (None, None, false);
         for code in stack {
-            // The return address belongs to the instruction behind the call.
+            // A return address is that of the instruction behind the call, which may belong to another line.
             backtrace::resolve((code - 1) as *mut _, |symbol| {
                 let name = symbol.name().map(|n| format!("{n:#}"));
                 let Some(file) = symbol.filename() else {
@@ -138,12 +138,13 @@ impl SiteResolver for Sites {
                     line = Some(format!("{}:{}{name}", file.display(), symbol.lineno().unwrap_or(0)));
                 }
             });
-            // Whoever is farther out called it, but recorded nothing.
+            // The innermost function of the user's recorded the operation; callers farther out are of no interest.
             if line.is_some() || function.is_some() {
                 break;
             }
         }
-        // Where lines are known and none is the user's, one of autograd's own threads recorded it, on the way back.
+        // If lines are known and none is the user's, one of autograd's threads recorded the operation in a backward
+        // pass, and the hint would be wrong.
         let no_lines = line.is_none() && (function.is_some() || !has_lines);
         let hint = if no_lines {
             " (the program has no line numbers: build it with `debug = \"line-tables-only\"`)"
@@ -154,7 +155,7 @@ impl SiteResolver for Sites {
     }
 }
 
-/// Whether a function's name, which is all that is known of it, is that of a user's in Rust.
+/// Whether a function belongs to a user's Rust code, judged by its name, since neither file nor line is known.
 fn is_users(name: &str) -> bool {
     let language = ["core", "std", "alloc"];
     let start = name.trim_start_matches(['<', '&', '(']).trim_start_matches("dyn ");

@@ -138,7 +138,8 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
     pub(crate) source: Source,
-    /// The part from this element on, counted from where an input begins.
+    /// If the parameter is a slice, the element that it begins at, counted from the beginning of the input, or of the
+    /// storage for a [`Source::State`].
     pub(crate) slice_at: Option<i64>,
 }
 
@@ -147,11 +148,11 @@ pub(crate) struct Read {
 pub(crate) enum End {
     /// Output of the program.
     Output(usize),
-    /// What is read for a parameter of the program, or besides, unchanged.
+    /// The unchanged data of a parameter: one of the program's, or one of [`CompiledStep::held`] after them.
     Param(usize),
 }
 
-/// A value that the host program read while the step was captured, and went on as it did because of it.
+/// A value that the host program read while the step was captured. What the host did next may depend on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     pub(crate) end: End,
@@ -188,20 +189,21 @@ pub struct CompiledStep {
     pub(crate) device: Device,
     pub(crate) extracted: Extracted,
     pub(crate) reads: Vec<Read>,
-    /// Layouts of what is read besides the program's parameters.
+    /// Layouts of parameters that the program does not take, but a replay reads. They are numbered after the program's.
     pub(crate) held: Vec<LayoutRef>,
-    /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
+    /// Storages besides the one read that also held a parameter's data at the capture, each with that parameter. The
+    /// graph has one parameter for all of them, so a replay requires that they still hold the same data.
     pub(crate) aliases: Vec<(Source, usize)>,
     pub(crate) storages: Vec<Hold<Storage>>,
     /// Storages the step changes; those of inputs only where the input is all of its memory.
     pub(crate) targets: Vec<(Source, End)>,
-    /// Tensors the step made and left behind.
+    /// Storages that the step made and that somebody else still held when it ended.
     pub(crate) fresh: Vec<usize>,
     pub(crate) inputs: Vec<OwnedView>,
     /// Which inputs share a storage: position of the first with the same one.
     pub(crate) sharing: Vec<usize>,
-    /// Which inputs may begin elsewhere in their storage than they did: two captures with different ones had equal
-    /// graphs.
+    /// Per input whether it may begin elsewhere in its storage than at the capture. This holds where two captures with
+    /// different beginnings had equal graphs.
     pub(crate) moves: Vec<bool>,
     pub(crate) results: Vec<Returns<Memory>>,
     /// What the host read, in order.
@@ -224,9 +226,9 @@ fn holds_slice(whole: &Layout, part: &Layout, offset: i64) -> bool {
 /// What a replay runs on.
 struct Bindings {
     numbers: SmallVec<[u64; 8]>,
-    /// What it reads, and from which element on where that is a part.
+    /// The value of each parameter, and the element it begins at if the parameter is a slice.
     data: SmallVec<[(TraceValue, Option<i64>); 4]>,
-    /// How much further on each input begins than when it was captured.
+    /// By how many elements the beginning of each input has moved since the capture.
     moved: SmallVec<[i64; 4]>,
 }
 
@@ -236,12 +238,12 @@ impl CompiledStep {
         self.other_read(other).is_none()
     }
 
-    /// Whether the host also did the same: else they may have gone two ways of one step.
+    /// Whether two captures also ran the same host program. If not, they may be two branches of one step.
     pub fn same_path(&self, other: &CompiledStep) -> bool {
         self.host.program == other.host.program && self.reads_like(other)
     }
 
-    /// The first value that the host read as another one.
+    /// The first value that the host read in both captures and that differs between them.
     fn other_read(&self, other: &CompiledStep) -> Option<&Expected> {
         self.expected.iter().zip(&other.expected).find(|(a, b)| a.found != b.found).map(|(a, _)| a)
     }
@@ -325,9 +327,9 @@ impl CompiledStep {
         self.extracted.numbers()
     }
 
-    /// A tensor that the step made and left behind and that somebody still holds: what it is, and the line it comes of.
-    /// After a further step it means that steps keep what they make (a list of losses), which a replay would
-    /// overwrite.
+    /// A tensor that the step made and left behind and that somebody still holds, in words: its layout and the line
+    /// that made it. If one is still held after a further step, steps keep the tensors they make (a list of losses),
+    /// and a replay would overwrite these.
     fn kept(&self) -> Option<String> {
         let kept = self.fresh.iter().find(|&&i| self.storages[i].is_shared())?;
         let (_, end) = self.targets.iter().find(|(target, _)| matches!(target, Source::State(i) if i == kept))?;
@@ -430,7 +432,7 @@ impl CompiledStep {
         }
         let pending = || data.iter().map(|(v, _)| v).filter(|v| v.is_pending());
         if pending().next().is_some() {
-            // Data from here on, under the same handles.
+            // Sending pending values turns them into data, under the same handles.
             capture_log::send(&self.device, &pending().cloned().collect::<Vec<_>>())?;
         }
         for &(alias, param) in &self.aliases {
@@ -479,7 +481,7 @@ impl CompiledStep {
     /// As [`CompiledStep::fits`] and [`CompiledStep::compile`]; also where the wait for what the host reads is
     /// interrupted, or is told of an earlier failure.
     pub fn run(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
-        // Who else holds a value decides whether it may be written over: the inputs' are held by nobody here.
+        // The program may write over a value that nobody else holds, so this function must not keep the inputs' values.
         let Bindings { numbers, data, moved } = match self.bind(inputs, host)? {
             Ok(bindings) => bindings,
             Err(no) => return Ok(Err(no)),
@@ -499,7 +501,8 @@ impl CompiledStep {
                 Source::Input(i) => ltc_torch_sys::storage_of::<Storage, _>(&inputs[i], |s, _| s.replace(value))?,
             })
         };
-        // Held, and so not written over, where the step may have to be taken back.
+        // If the step may have to be undone, the old values are held here, so that the program does not write over
+        // them.
         let mut kept = SmallVec::<[(Source, TraceValue); 4]>::new();
         for ((target, e), value) in self.targets.iter().zip(new) {
             let old = replace(*target, value)?;
@@ -515,7 +518,7 @@ impl CompiledStep {
         }
         let known: SmallVec<[TraceValue; 4]> =
             if self.expected.is_empty() { SmallVec::new() } else { data.iter().map(|(v, _)| v.clone()).collect() };
-        // What nobody else holds any more may be written over.
+        // A value that nobody else holds any more is donated: the program may write over it.
         let bound = data.into_iter().take(self.extracted.params().len()).map(|(v, slice_at)| Argument {
             data: cell_of(&v).expect("invariant: synced above"),
             donated: slice_at.is_none() && v.holders() == 1,
@@ -532,7 +535,8 @@ impl CompiledStep {
                 for (target, old) in kept {
                     replace(target, old)?;
                 }
-                // What it failed with is nobody's: recorded, it need not fail, and else fails where it has to.
+                // Nobody is told if this run failed. The step is recorded instead: then it need not fail, and if it
+                // does, it fails at the call that is to blame.
                 results.first().map_or(Ok(()), |of| self.device.discard(of))?;
                 return outcome.map(|_| Err(NotReplayable::of_reads()));
             }

@@ -52,7 +52,7 @@ impl Device {
                 let (new, device) = (Arc::new(Shared::default()), Arc::downgrade(&self.0));
                 let name = format!("ltc-liveness-{}", self.index());
                 let watched = new.clone();
-                // Where the system has no thread for us, others wait until the next sync.
+                // If the system refuses the thread, other processes wait until the next sync of this one.
                 let _ = thread::Builder::new().name(name).spawn(move || watch(&watched, &device));
                 *shared = Some(new);
             }
@@ -66,7 +66,7 @@ impl Device {
 }
 
 impl Liveness {
-    /// All that is pending is about to be taken: nobody waits for that.
+    /// Notes that a sync is about to take all that is pending, so that other processes need not wait for it any more.
     pub(super) fn sending(&self) {
         if let Some(shared) = &*self.0.lock() {
             shared.watch.lock().waiting = None;
@@ -88,11 +88,11 @@ impl Drop for Liveness {
     }
 }
 
-/// Nobody else begins to watch.
+/// Keeps other threads from starting a watching thread, for the time of a fork.
 pub(super) struct HeldLiveness<'a>(Locked<'a, Option<Arc<Shared>>>);
 
 impl HeldLiveness<'_> {
-    /// In a forked child, which the thread did not come along to.
+    /// Forgets the watching thread in a forked child, where it does not exist.
     pub(super) fn begin_anew(&mut self) {
         *self.0 = None;
     }

@@ -44,7 +44,8 @@ impl Device {
 
     /// A value that is a dense slice of data: there is nothing to compute, so nothing is sent.
     fn slice_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
-        // Something before it may fail: then it may have to be another slice.
+        // If an operation recorded before it fails, the tensor may have to show another slice, so the value is not read
+        // from the data directly.
         let base = value.inspect(|operands, _| operands.first().cloned(), |_| None);
         let base = base.filter(|b| self.raises() == 0 && !b.is_pending())?;
         let offset = ltc_ir::slice_offset(value, &base).filter(|_| self.takes_slices())?;
@@ -73,7 +74,7 @@ impl Device {
         }
     }
 
-    /// What became of data, once it is known.
+    /// Waits until a cell is ready; its data, or the error with which its program failed.
     fn settled(&self, cell: &DataCell) -> Result<Result<Buffer, Arc<ExecError>>, Error> {
         let runtime = &self.0.runtime;
         metrics::add(&runtime.counters.downloads, 1);
@@ -88,8 +89,9 @@ impl Device {
         result.ok_or(Error::Interrupted)
     }
 
-    /// Copies a value to the host that a program reads or makes which may have been run for nothing; `of` is one of its
-    /// results. `None` where it failed before the value was there: whether somebody is told is up to who sent it.
+    /// Copies a value to the host that a speculative program (one that may have run for nothing) reads or makes; `of`
+    /// is one of its results. `None` if that program failed before the value was there: its sender decides whether
+    /// anybody is told.
     ///
     /// # Errors
     /// Fails with what a program before it failed with, or where the wait is interrupted.
@@ -106,7 +108,7 @@ impl Device {
         }
     }
 
-    /// The program with this result was run for nothing: waits until it is done. Nobody is told that it failed.
+    /// Waits until the program with this result, which was run for nothing, is done. Its failure is reported to nobody.
     ///
     /// # Errors
     /// Fails where the wait is interrupted.

@@ -42,13 +42,13 @@ pub struct Module(*mut c_void);
 #[derive(Clone, Copy, Debug)]
 pub struct Function(pub(super) *mut c_void);
 
-// SAFETY: both are handles, which the driver takes on any thread.
+// SAFETY: a module is a handle, which the driver takes on any thread.
 unsafe impl Send for Module {}
-// SAFETY: as above; nothing is changed through a handle.
+// SAFETY: the driver takes a handle on several threads at once, and no call changes the module behind it.
 unsafe impl Sync for Module {}
-// SAFETY: as for modules.
+// SAFETY: a function is a handle, which the driver takes on any thread.
 unsafe impl Send for Function {}
-// SAFETY: as for modules.
+// SAFETY: the driver takes a handle on several threads at once, and no call changes the function behind it.
 unsafe impl Sync for Function {}
 
 /// The driver, opened.
@@ -98,11 +98,11 @@ impl Driver {
     /// If there is no such device.
     pub fn arch(&self, index: i32) -> Result<Arch, LibraryError> {
         let mut device = 0;
-        // SAFETY: there is room for what is given.
+        // SAFETY: `device` has room for the handle that the driver writes.
         self.check("cuDeviceGet", unsafe { (self.functions.device)(&raw mut device, index) })?;
         let mut numbers = [0; 2];
         for (number, attribute) in numbers.iter_mut().zip(COMPUTE_CAPABILITY) {
-            // SAFETY: as above.
+            // SAFETY: `number` has room for the value that the driver writes, and the driver has just given `device`.
             let code = unsafe { (self.functions.attribute)(number, attribute, device) };
             self.check("cuDeviceGetAttribute", code)?;
         }
@@ -170,7 +170,7 @@ pub(super) fn failed(error_name: ErrorName, call: &'static str, code: c_int) -> 
     let mut name = std::ptr::null();
     // SAFETY: the driver gives a text that stays, or null for a number it does not know.
     let known = unsafe { error_name(code, &raw mut name) } == 0 && !name.is_null();
-    // SAFETY: as above.
+    // SAFETY: where `known` holds, the driver gave a text that ends with a zero byte and stays.
     let name = if known { unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned() } else { String::new() };
     LibraryError::Call { call, code, name }
 }

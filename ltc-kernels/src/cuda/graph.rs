@@ -106,8 +106,7 @@ impl GraphDriver {
     /// The stream is of the context that is current on this thread, and nobody else uses it meanwhile.
     ///
     /// # Errors
-    /// If something was asked for that cannot be taken down, such as to wait for the
-    /// device.
+    /// If `work` asked for something that cannot be taken down, such as a wait for the device.
     pub unsafe fn take_down<R>(
         &'static self,
         stream: *mut c_void,
@@ -118,7 +117,8 @@ impl GraphDriver {
         self.check("cuStreamBeginCapture", unsafe { (functions.begin)(stream, THREAD_LOCAL) })?;
         let result = work();
         let (mut graph, none) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: as above; a graph is given, or none.
+        // SAFETY: by this function's contract; `graph` has room for the handle that the driver writes, which is null if
+        // the capture has failed.
         self.check("cuStreamEndCapture", unsafe { (functions.end)(stream, &raw mut graph) })?;
         let mut graph = Graph { driver: self, graph, executable: none };
         // SAFETY: the graph was just given.

@@ -19,24 +19,27 @@ use crate::{
     tile::{Ran, TooLarge, with_scratch},
 };
 
-/// Elements that take longer to copy than a block takes to begin.
+/// Copying this many elements takes longer than starting another block does.
 const LONG_STRETCH: usize = 512;
 
 /// One thread's part in a run.
 struct WorkerRun<'a> {
     memory: WorkerMemory<'a>,
-    /// What each stage needs of it.
+    /// The part of `memory` that each stage uses.
     stages: SmallVec<[StageRun; 4]>,
 }
 
-// Methods are unsafe as `RowKernel::run` is, whose contract they rely on; scratch memory is this thread's alone, and
-// its pieces do not overlap.
+// The unsafe methods share one contract, which their SAFETY comments call the run's contract:
+// * the run that `memory` belongs to keeps the contract of `RowKernel::run`;
+// * rows, chunks and elements that a caller passes lie within the kernel's space, and no other thread writes them;
+// * only this thread uses the scratch memory. Its pieces (`WorkerMemory::piece`) are aligned to 64 bytes, do not
+//   overlap, and have room for a block, and for a value of each row of a row tile.
 impl<'a> WorkerRun<'a> {
     unsafe fn new(memory: WorkerMemory<'a>) -> WorkerRun<'a> {
         // Where machine code takes rows through the others, loops have the first stage alone.
         let by_loops = if memory.shared.row_run.is_some() { 1 } else { memory.staged.stages.len() };
         let stages = memory.staged.stages[..by_loops].iter();
-        // SAFETY: see above.
+        // SAFETY: by the run's contract, and `memory` is the memory of that run.
         let stages = stages.map(|stage| unsafe { StageRun::new(stage, &memory) }).collect();
         WorkerRun { memory, stages }
     }
@@ -64,7 +67,8 @@ impl<'a> WorkerRun<'a> {
             let Some(at) = at else { continue };
             let (operand, base, to) =
                 (kernel.outputs.len() + i, self.memory.shared.inputs[i], self.memory.scratch.wrapping_add(*at));
-            // SAFETY: see above; there are so many rows, and room for them.
+            // SAFETY: by the run's contract the input is readable. A packed row tile has at most as many rows as the
+            // space, and `Staged::with` reserved room for these elements at `at`.
             unsafe {
                 let elements = 0..rows * kernel.space.each;
                 kernel.space.elements.convert(Way::In, operand, buffer.dtype, base.cast_mut(), to, elements);
@@ -76,7 +80,8 @@ impl<'a> WorkerRun<'a> {
     unsafe fn task(&self, row_tile: usize, chunk: usize, chunks: usize) {
         let rows = self.rows_of(row_tile);
         if let Some(run) = self.memory.shared.row_run {
-            // SAFETY: see above.
+            // SAFETY: by the run's contract, as these rows are this task's; `run` is the code of this kernel, and its
+            // results have room for a value of each row.
             unsafe {
                 self.begin(&rows, true);
                 self.memory.run_rows(run, &rows);
@@ -86,7 +91,9 @@ impl<'a> WorkerRun<'a> {
             }
             return;
         }
-        // SAFETY: see above.
+        // SAFETY: by the run's contract, as these rows, or this chunk of them, are this task's. Each slice of totals
+        // ends before the next one begins. Chunks exist only where one stage goes over elements, and each of them has
+        // its own `row_tile` places per reducer in the partials.
         unsafe {
             self.begin(&rows, chunk == 0 || chunks == 1);
             for (i, stage) in self.memory.staged.stages.iter().enumerate().skip(1) {
@@ -116,7 +123,8 @@ impl<'a> WorkerRun<'a> {
     unsafe fn join(&self, row_tile: usize, chunks: usize) {
         let rows = self.rows_of(row_tile);
         let Some(stage) = self.memory.staged.stages.last() else { return };
-        // SAFETY: see above.
+        // SAFETY: by the run's contract. The tasks of this row tile are done, so its partials are written and nobody
+        // writes them any more; each slice of totals ends before the next one begins.
         unsafe {
             self.begin(&rows, false);
             for (f, reducer) in stage.reducers.iter().enumerate() {
@@ -135,7 +143,7 @@ impl<'a> WorkerRun<'a> {
     /// Reads the rows' inputs, and computes what needs nothing else.
     unsafe fn begin(&self, rows: &Range<usize>, store: bool) {
         let kernel = self.memory.kernel;
-        // SAFETY: see above.
+        // SAFETY: by the run's contract; each row input has a piece of its own for its values.
         unsafe {
             for &(input, row) in &self.memory.staged.split.row_inputs {
                 let (i, buffer) = (input as usize, kernel.inputs[input as usize]);
@@ -147,7 +155,8 @@ impl<'a> WorkerRun<'a> {
     }
 
     unsafe fn load_rows(&self, operand: usize, buffer: RowArg, base: *const u8, to: *mut u8, rows: &Range<usize>) {
-        // SAFETY: see above; a row tile has at most as many rows as a block has elements.
+        // SAFETY: by the run's contract the operand is readable in these rows, and `to` is a piece, which has room for
+        // a value of each row of a row tile.
         unsafe {
             self.memory.kernel.space.rows.convert(Way::In, operand, buffer.dtype, base.cast_mut(), to, rows.clone())
         }
@@ -156,7 +165,8 @@ impl<'a> WorkerRun<'a> {
     /// Turns totals into values of the rows, and computes what follows from them.
     unsafe fn finish(&self, at: usize, rows: &Range<usize>, store: bool) {
         let StageLoops { stage, rows: loops, reducers, .. } = &self.memory.staged.stages[at];
-        // SAFETY: see above.
+        // SAFETY: by the run's contract; `row_buffers` are the pieces and row values that `StageRun::new` found for
+        // these loops, each with room for a value of each row, and scratch memory begins with the loops' registers.
         unsafe {
             for (f, (reducer, output)) in reducers.iter().zip(&stage.outputs).enumerate() {
                 if let (Some(reducer), StageOutput::Reduce(_, row)) = (reducer, output) {
@@ -181,7 +191,7 @@ impl<'a> WorkerRun<'a> {
     unsafe fn store_rows(&self, output: usize, values: *mut u8, rows: &Range<usize>) {
         let (kernel, base) = (self.memory.kernel, self.memory.shared.outputs[output]);
         let buffer = kernel.outputs[output];
-        // SAFETY: see above.
+        // SAFETY: by the run's contract the output is writable in these rows; `values` has a value of each of them.
         unsafe {
             if buffer.of_rows {
                 kernel.space.rows.convert(Way::Out, output, buffer.dtype, base, values, rows.clone());
@@ -196,7 +206,8 @@ impl<'a> WorkerRun<'a> {
         let (space, base) = (&self.memory.kernel.space, self.memory.shared.outputs[output]);
         let bytes = ComputeType::of(buffer.dtype).map_or(8, ComputeType::bytes);
         let write = |block, elements| {
-            // SAFETY: see above; blocks have as many elements.
+            // SAFETY: by the run's contract the output is writable in these rows; callers below pass a block that has
+            // as many values as `elements` is long.
             unsafe { space.elements.convert(Way::Out, output, buffer.dtype, base, block, elements) }
         };
         if space.columns {
@@ -229,7 +240,8 @@ impl<'a> WorkerRun<'a> {
         };
         let mut values: SmallVec<[*const u8; 16]> = stage.stage.inputs.iter().map(value).collect();
         let mut uniforms: SmallVec<[u64; 16]> = SmallVec::from_slice(uniforms);
-        // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
+        // SAFETY: by the run's contract. Uniform inputs of the loops are values of a row; `values` points at such a
+        // value, and one is enough, because a block with uniform inputs lies within one row.
         unsafe {
             let buffers = stage.stage.inputs.len() + stage.made;
             let fill = |values: &[*const u8], uniforms: &mut [u64]| {
@@ -308,7 +320,7 @@ impl<'a> WorkerRun<'a> {
         let (n, lines) = (rows.len(), self.memory.staged.lines);
         for i in part.clone().step_by(lines) {
             let (at, count) = (i * self.memory.kernel.space.row_count + rows.start, n * lines.min(part.end - i));
-            // SAFETY: see above.
+            // SAFETY: by the run's contract; the block is `count` elements of whole lines within `part`.
             unsafe { self.block(on, code, uniforms, (at, i * n), (0..n, count)) };
         }
     }
@@ -317,7 +329,8 @@ impl<'a> WorkerRun<'a> {
     unsafe fn repeat_values(&self, stage: &StageLoops, values: &[*const u8], rows: usize) {
         for (i, _) in stage.stage.inputs.iter().enumerate().filter(|(_, input)| matches!(input, StageInput::Row(_))) {
             let to = self.memory.piece(self.memory.staged.inputs_at, i);
-            // SAFETY: see above; a piece has room for a block, which these rows are.
+            // SAFETY: `values[i]` has a value of each of these rows. The rows are one block, and the piece `to` has
+            // room for a block and does not overlap the row values.
             unsafe { repeat(values[i], to, rows, self.memory.kernel.space.each, stage.bytes[i]) };
         }
     }
@@ -326,7 +339,8 @@ impl<'a> WorkerRun<'a> {
     unsafe fn repeat_lines(&self, stage: &StageLoops, values: &[*const u8], (rows, lines): (usize, usize)) {
         for (i, _) in stage.stage.inputs.iter().enumerate().filter(|(_, input)| matches!(input, StageInput::Row(_))) {
             let (to, bytes) = (self.memory.piece(self.memory.staged.inputs_at, i), rows * stage.bytes[i]);
-            // SAFETY: see above; a piece has room for a block, which these lines are.
+            // SAFETY: `values[i]` has a value of each of these rows. The lines are one block, and the piece `to` has
+            // room for a block and does not overlap the row values.
             (0..lines).for_each(|l| unsafe { std::ptr::copy_nonoverlapping(values[i], to.add(l * bytes), bytes) });
         }
     }
@@ -345,7 +359,8 @@ impl<'a> WorkerRun<'a> {
         let space = &kernel.space.elements;
         let inputs = stage.stage.inputs.len();
         let mut buffers: SmallVec<[*mut u8; 16]> = SmallVec::new();
-        // SAFETY: see above.
+        // SAFETY: by the run's contract the operands have these elements. Each buffer is `n` elements of an operand, a
+        // cached value or a piece. `spills` is the scratch memory that the caller made for `code`.
         unsafe {
             for (k, source) in sources.iter().enumerate() {
                 let copy = |operand: usize, buffer: RowArg, base: *mut u8, staging: *mut u8| {
@@ -381,7 +396,7 @@ impl<'a> WorkerRun<'a> {
                 }
                 None => {}
             }
-            // Made first, then read as they come.
+            // Values that the loops computed come first; after them come inputs that are reduced as they are.
             let kept = (inputs..buffers.len()).chain(stage.reduced_inputs.iter().copied());
             for (k, (output, buffer)) in stage.stage.outputs.iter().zip(kept).enumerate() {
                 match (*output, &stage.reducers[k]) {
@@ -519,7 +534,7 @@ impl RowKernel {
             });
         });
         if chunks > 1 {
-            // SAFETY: as above; all tasks are done.
+            // SAFETY: by this function's contract; `parallel` has returned, so all tasks are done.
             worker(&|worker| (0..row_tiles).for_each(|row_tile| unsafe { worker.join(row_tile, chunks) }));
         }
         Ok(if usual && self.is_compiled() { Ran::Compiled } else { Ran::Loops })

@@ -273,11 +273,13 @@ impl Kernel {
                 // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
                 unsafe { self.stretch(code, shared.get(), start..end) };
                 start = end;
-                // A large first run need not end as it began: the code computes the same bits.
+                // Machine code that becomes ready during a large first run takes over the rest of the range; this is
+                // allowed, because the code computes the same bits as the loops.
                 if let Some(compiled) = tier.filter(|_| start < range.end).and_then(|t| t.ready(shared.uniforms)) {
                     let mut uniforms: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.uniforms);
                     compiled.prepare(&mut uniforms);
-                    // SAFETY: as above; uniforms are prepared.
+                    // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element;
+                    // `uniforms` were just prepared for this code.
                     unsafe {
                         self.compiled(compiled, TileArgs { uniforms: &uniforms, ..shared.get() }, start..range.end)
                     };
@@ -296,7 +298,8 @@ impl Kernel {
     #[cfg(test)]
     pub(crate) fn uniforms(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
         let mut uniforms = vec![0; self.usual.uniform_count];
-        // SAFETY: as in `Kernel::run`, whose operands these are.
+        // SAFETY: tests pass the inputs and numbers of a `Kernel::run`, and `uniforms` has a slot for each uniform
+        // value.
         unsafe { self.fill_uniforms(&self.usual, &mut uniforms, inputs, numbers) };
         uniforms
     }

@@ -74,17 +74,19 @@ pub(super) fn step(
         })
         .collect();
 
-    // What stays as it is must be a parameter itself, not some slice of it.
+    // An end that the step does not compute is a parameter as a whole, so parameters may be slices only if there is
+    // none.
     let slices = ends.list.iter().all(|(_, output)| output.is_some());
     let interrupted = || Stop::from(NotReplayable::interrupted());
     let (extracted, data) = device.extract_bound(&ends.wanted, slices, since).ok_or_else(interrupted)?;
-    // A replay that finds other values than were read is taken back.
+    // A replay in which the host would read other values than at the capture is undone.
     if !host_reads.is_empty()
         && let Some(op) = extracted.noticed()
     {
         return Err(NotReplayable(format!("it reads a value, and {op} cannot be taken back")).into());
     }
-    // What was pending is data by now where another thread read it.
+    // Another thread that read a pending value during the capture has turned it into data that replays do not
+    // recompute.
     let is_later = |value: &TraceValue| cell_of(value).is_some_and(|data| since.precedes(&data));
     if ends.list.iter().any(|(value, output)| output.is_none() && is_later(value)) {
         return Err(interrupted());
@@ -151,8 +153,8 @@ struct Collected {
     /// Storages that others hold besides the capture, and what they held at first.
     storages: Vec<Hold<Storage>>,
     starts: Vec<Option<TraceValue>>,
-    /// What temporaries of the step, which are gone, held at first. What they were computed from may be looked up
-    /// later.
+    /// What storages that are gone (temporaries of the step) held at first: it lets an error say that a missing
+    /// parameter is the data of a tensor that gave up its memory.
     gone: Vec<Option<TraceValue>>,
     uploads: Vec<Arc<DataCell>>,
 }
@@ -189,7 +191,7 @@ impl Collected {
         self.input_at(address(&self.storages[storage])).map_or(Source::State(storage), Source::Input)
     }
 
-    /// Why data cannot be read: it came from the host, or else for this reason.
+    /// The error for data that a replay cannot find: it came from the host, or `else_why`.
     fn strange(&self, cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str) -> Stop {
         let uploaded = cell.is_some_and(|cell| self.uploads.iter().any(|u| Arc::ptr_eq(u, cell)));
         let from_host = || format!("it copies host data ({layout}) to the device: pass that tensor as an argument");
@@ -200,9 +202,9 @@ impl Collected {
 /// Values at the end of the step.
 #[derive(Default)]
 struct Ends {
-    /// Those to compute, each once.
+    /// The values that have to be computed, each once.
     wanted: Vec<TraceValue>,
-    /// All of them, and which of those to compute each is, if it is.
+    /// All of them, each with its index in `wanted` if it has to be computed.
     list: Vec<(TraceValue, Option<usize>)>,
 }
 
@@ -337,7 +339,8 @@ impl<'a> Binder<'a> {
         Ok(binder)
     }
 
-    /// Where data comes from that is to be read as this parameter; other storages that held it too are noted.
+    /// Finds the storage that a replay reads this parameter from: the first one that held `cell`. Other storages that
+    /// held it too are noted as aliases.
     fn read(&mut self, cell: &Arc<DataCell>, param: usize) -> Option<Source> {
         let starts = &self.collected.starts;
         let mut holders = (0..starts.len()).filter(|&i| same_data(&starts[i], cell));
@@ -346,9 +349,10 @@ impl<'a> Binder<'a> {
         Some(self.collected.source(first))
     }
 
-    /// Notes which storages hold the same data, where nothing reads it: one that was written to with what another
-    /// holds, and held that itself, looks as if nobody had written to it. A replay may leave it alone as long as both
-    /// hold the same.
+    /// Adds parameters for data that several storages held at first and that no operation reads, so that replays check
+    /// that these storages still share it ([`CompiledStep::aliases`]). The reason: if the step wrote the data of one of
+    /// them to another, the latter holds the same value as before and does not count as changed, so a replay does not
+    /// repeat that write. This is right only as long as both storages hold the same data.
     fn hold_what_is_shared(&mut self) {
         let starts = &self.collected.starts;
         for (i, start) in starts.iter().enumerate() {
@@ -371,7 +375,7 @@ impl<'a> Binder<'a> {
         if let Some(param) = self.data.iter().position(|a| Arc::ptr_eq(&a.data, &cell)) {
             return Some(End::Param(param));
         }
-        // No operation reads it: it goes from one tensor to another as it is.
+        // No operation reads this data: the step moves it from one tensor to another unchanged.
         self.hold(&cell, value.layout().clone()).map(End::Param)
     }
 
@@ -384,7 +388,7 @@ impl<'a> Binder<'a> {
         Some(param)
     }
 
-    /// As [`Binder::resolve`]; where that fails, it is for this reason unless the data came from the host.
+    /// As [`Binder::resolve`], with an error where it finds nothing: `else_why`, unless the data came from the host.
     fn resolved(&mut self, end: usize, else_why: &str) -> Result<End, Stop> {
         let value = &self.ends.list[end].0;
         let found = self.resolve(end);
@@ -433,10 +437,10 @@ impl<'a> Binder<'a> {
 fn keep_used(step: &mut CompiledStep) {
     let mut used = vec![false; step.storages.len()];
     each_state(step, |state| used[*state] = true);
-    // Where each goes: behind those before it that are kept.
+    // The new index of each storage is the number of used storages before it.
     let moved: Vec<usize> = (0..used.len()).map(|i| used[..i].iter().filter(|used| **used).count()).collect();
     each_state(step, |state| *state = moved[*state]);
-    // What the step made and left behind is among what it changes.
+    // Storages that the step made and left behind are among its targets, so they count as used.
     debug_assert!(step.fresh.iter().all(|storage| used[*storage]), "invariant: fresh storages are used");
     step.fresh.iter_mut().for_each(|storage| *storage = moved[*storage]);
     let mut of_storage = used.into_iter();

@@ -35,8 +35,8 @@ pub struct TsExecutable {
     gpu: Option<GpuProgram>,
     /// The program on its way to a graph, where it may have one.
     graphs: Option<Graphs>,
-    /// The program of the graph as recorded, for numbers a rewritten one was not made for, and while kernels have no
-    /// code yet. Made when it is needed.
+    /// A program of the graph as recorded, without rewrites. It runs for runtime numbers that the rewritten program was
+    /// not made for, and while kernels of a GPU have no code yet. It is made when it is first needed.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
     /// Whether parallel regions pay.
     trial: AbTrial<1>,
@@ -51,7 +51,7 @@ pub struct TsExecutable {
 struct State {
     frame: Frame,
     stats: RunStats,
-    /// What a run costs, as estimated when so many kernels were machine code.
+    /// The estimated cost of a run, from the time when `compiled` kernels were machine code.
     cost: Cost,
     compiled: u64,
 }
@@ -115,13 +115,13 @@ impl TsExecutable {
 
 impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
-        // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
+        // The frame is taken out, so that no lock is held while libtorch runs. A concurrent run makes its own frame.
         let (mut frame, multi_threaded) = {
             let mut state = self.state.lock();
             (std::mem::take(&mut state.frame), state.cost.multi_threaded)
         };
         let (guards_hold, single_threaded) = (self.program.guards_hold(&inputs.numbers), inputs.single_threaded);
-        // One that cannot be entered is told of by the first step.
+        // If the place cannot be entered, the first step fails and tells why, so the error is ignored here.
         let _here = self.target.place.enter();
         let is_ready = self.gpu.as_ref().is_none_or(|gpu| gpu.is_ready(&self.program));
         let mut by_graph = RunStats::default();
@@ -175,8 +175,8 @@ impl Executable for TsExecutable {
             return None;
         }
         let threads = if cost.multi_threaded { ltc_torch_sys::num_threads() } else { 1 };
-        // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
-        // others.
+        // A configured number of threads holds on the executor thread only, and a thread that a forked child inherited
+        // has no kernel threads. Results could differ in these cases, so there is no cost to decide by.
         let is_same =
             threads == 1 || !came_along() && self.target.config.threads.is_none_or(|n| usize::from(n) == threads);
         let single_thread = if self.may_use_one_thread() { cost.single_thread(threads) } else { SingleThread::Never };

@@ -59,7 +59,7 @@ const CACHE_BYTES: u64 = 256 << 20;
 impl Toolchain {
     fn open(config: &GpuConfig) -> Result<Toolchain, LibraryError> {
         let site = library_folder().and_then(|torch| Some(torch.parent()?.parent()?.to_owned()));
-        // NVIDIA's Python packages have it beside torch.
+        // NVIDIA's Python packages install NVRTC beside torch.
         let beside = ["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "torch/lib"];
         let beside = site.iter().flat_map(|site| beside.map(|folder| site.join(folder)));
         let folders: Vec<PathBuf> = config.nvrtc.iter().cloned().chain(beside).collect();
@@ -93,7 +93,7 @@ pub(super) fn driver() -> Option<&'static Driver> {
     TOOLCHAIN.get()?.as_ref().ok().map(|toolchain| &toolchain.driver)
 }
 
-/// What graphs take of the driver, where there is one, and a compiler.
+/// The part of the driver that graphs use; `None` without a driver or without a compiler.
 pub(super) fn graph_driver(config: &GpuConfig) -> Option<&'static GraphDriver> {
     toolchain(config).ok().and_then(|toolchain| toolchain.graphs.as_ref())
 }
@@ -139,7 +139,7 @@ static FUNCTIONS: Mutex<Option<FxHashMap<(u8, String), Function>>> = Mutex::new(
 pub(super) struct GpuProgram {
     gpu: u8,
     code: Vec<Code>,
-    /// Whether its kernels have functions, or never will.
+    /// Set once all code is there or has failed: whether the program's kernels have functions.
     linked: OnceLock<bool>,
 }
 

@@ -1,10 +1,10 @@
-//! Programs on a GPU as graphs: a program whose inputs lie where they lay is taken down once, and is one launch from
-//! then on (decision record 0025).
+//! Programs on a GPU as graphs: a program whose inputs stay at the same addresses is taken down (captured) once, and is
+//! one launch from then on (decision record 0025).
 //!
-//! A program is watched first. Weights that it writes in place lie at the same addresses each time; inputs that do not
-//! (batches) are copied to memory of the graph before each launch, and outputs with memory of its own are copied out of
-//! it behind it. Whatever is taken down is not run: the inputs are lent as tensors over their memory, so that a
-//! program that cannot be taken down runs as ever, on inputs that nobody has touched.
+//! A program is watched first. Weights that it writes in place lie at the same addresses each time. Inputs that move
+//! (batches) are copied to memory of the graph before each launch, and outputs in memory of the graph are copied out of
+//! it after the launch. Taking a program down does not run it, and its inputs are lent as tensors over their memory. So
+//! a program that cannot be taken down still runs step by step, on inputs that nobody has touched.
 
 use std::{ops::Range, sync::Arc};
 
@@ -32,7 +32,7 @@ const ALIKE: u32 = 3;
 const MOST_GRAPHS: u32 = 4;
 /// After so many runs that were not alike, it is left alone, too.
 const MOST_WATCHED: u32 = 64;
-/// Bytes that may be copied to and from a graph for each launch that it saves: that many take a tenth of its time.
+/// Bytes that a graph may copy for each launch that it saves: copying them takes a tenth of the time of a launch.
 const COPIED: usize = 256 << 10;
 /// A graph may keep this part of a GPU's memory.
 const PART_OF_MEMORY: u64 = 8;
@@ -60,7 +60,8 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Graphs {
     state: Mutex<State>,
-    /// Numbers of steps that are not kernels of ours: a graph is for these alone.
+    /// Ranges of the numbers of steps that are no kernels of ours. A graph has these numbers built in, because they
+    /// cannot be replaced in it, so it fits only runs with the same ones.
     fixed: Vec<Range<usize>>,
 }
 
@@ -103,7 +104,8 @@ impl Graphs {
         Some(Graphs { state: Mutex::new(State { phase, moves, graphs: 0, watched: 0 }), fixed })
     }
 
-    /// Runs the program by its graph, if it has one for these inputs and numbers; if not, it is to be run as ever.
+    /// Launches the program's graph, if it has one for these inputs and numbers; `false` means that nothing has run and
+    /// the caller has to run the steps one by one.
     pub(super) fn run(
         &self,
         (program, target): (&Arc<Program>, &Target),
@@ -114,7 +116,7 @@ impl Graphs {
     ) -> bool {
         let Some(mut state) = self.state.try_lock() else { return false };
         let state = &mut *state;
-        // Whatever has failed before says nothing of the runs to come.
+        // A run on failed inputs tells nothing about later runs, so it is neither watched nor counted.
         let are_there = |(index, input)| input_tensor(program, index, input).is_some();
         if inputs.params.len() != state.moves.len() || !inputs.params.iter().enumerate().all(are_there) {
             return false;
@@ -173,7 +175,8 @@ impl Graphs {
             .ok_or_else(|| "there is no driver with graphs".to_owned())
             .and_then(|driver| TakenDown::of(program, driver, inputs, &lies, moves));
         *phase = match taken {
-            // It may still be that what moved now, such as weights, stays where it is.
+            // This graph would copy more than it saves. The program is watched again instead of being declined: inputs
+            // that moved during these runs, such as weights, may stay at their addresses in later ones.
             Ok(graph) if graph.copied_bytes(program) > program.instrs.len() * COPIED => Phase::watching(moves.len()),
             Ok(graph) => {
                 (*graphs, stats.graphs) = (*graphs + 1, 1);
@@ -187,7 +190,8 @@ impl Graphs {
         };
     }
 
-    /// `None` where an input has failed, or is none that the program takes.
+    /// The addresses of the inputs and the fixed numbers of a run; `None` if an input has failed or does not have the
+    /// layout that the program takes.
     fn seen(&self, program: &Program, inputs: &Inputs) -> Option<Seen> {
         let lies = |(index, input): (usize, &Input)| {
             let tensor = input_tensor(program, index, input)?;
@@ -199,7 +203,7 @@ impl Graphs {
     }
 }
 
-/// Numbers of a step: the run's, or the program's own, which follow them.
+/// The numbers of a step: a range of the run's numbers, or of the program's constants, which are indexed after them.
 fn program_numbers<'a>(program: &'a Program, inputs: &'a Inputs, range: &Range<usize>) -> &'a [u64] {
     let given = inputs.numbers.len();
     if range.start >= given {
@@ -208,7 +212,7 @@ fn program_numbers<'a>(program: &'a Program, inputs: &'a Inputs, range: &Range<u
     inputs.numbers.get(range.clone()).unwrap_or_default()
 }
 
-/// Bytes of a program's own values that are there at once.
+/// The most bytes of the program's own values that exist at the same time.
 fn peak(program: &Program) -> usize {
     let (mut held, mut now, mut most) = (vec![0; program.slots], 0, 0);
     for instr in &program.instrs {

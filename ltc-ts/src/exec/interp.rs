@@ -112,11 +112,11 @@ pub(super) struct Run<'a> {
     pub(super) stats: RunStats,
     /// First node that can still fail ([`Program::settled`]).
     pub(super) settled: u32,
-    /// Outputs that something before them may undo.
+    /// Outputs that are not told to the sink yet, because a node before them can still fail and undo them.
     pub(super) deferred: Vec<(u32, Buffer)>,
     /// Something failed, or came in as a failure.
     pub(super) failed: bool,
-    /// Slots with values of this run's own that another thread reads, too.
+    /// Slots whose values belong to this run and are shared with the other thread of a parallel region meanwhile.
     pub(super) lent: SmallVec<[u32; 8]>,
     /// The program is being taken down.
     pub(super) notes: Option<&'a Notes>,
@@ -153,7 +153,7 @@ impl Run<'_> {
         }
     }
 
-    /// All steps before this one are done.
+    /// Notes that all steps before `next` are done, and tells the outputs that nothing can undo any more.
     pub(super) fn settle(&mut self, next: usize) {
         let settled = self.program.settled[next];
         if settled != self.settled {
@@ -163,21 +163,21 @@ impl Run<'_> {
         }
     }
 
-    /// Tells the sink if nothing has failed or can.
+    /// Tells the sink once nothing has failed and nothing can fail any more.
     pub(super) fn is_safe(&mut self) {
         if self.settled == u32::MAX && !self.failed {
             self.sink.safe();
         }
     }
 
-    /// A step fails, or passes a failure on.
+    /// Tells the sink of a failure, and at the first one also which inputs are still there.
     pub(super) fn fails(&mut self, error: &Arc<ExecError>) {
         let is_first = !std::mem::replace(&mut self.failed, true);
         self.sink.failed(error);
         if is_first {
             for (input, slot) in self.slots[..self.program.params.len()].iter().enumerate() {
                 match slot {
-                    // What this run took for its own may have been written to.
+                    // Only shared inputs still have their old contents: the run may have written to those it owns.
                     Slot::Shared { buffer, .. } if !self.lent.contains(&(input as u32)) => {
                         self.sink.still_there(input, buffer);
                     }
@@ -315,7 +315,7 @@ impl Run<'_> {
             }
             InstrKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
                 p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.instr_results(instr)),
-                // An error, as libtorch words it.
+                // libtorch refuses the probability, in its own words.
                 _ => plan.run(&held, &reusable, numbers),
             },
             InstrKind::MaxPool(pool) => run_pool(pool, held[0], self.program.instr_results(instr)),
@@ -354,14 +354,14 @@ impl Run<'_> {
             .instr_results(instr)
             .iter()
             .map(|r| {
-                // A value written in pieces depends on all of them.
+                // A value that the kernel writes in several pieces (slots are equal) depends on all of them.
                 let copies = (0..fused.results.len()).filter(|&i| program.instr_results(instr)[i].slot == r.slot);
                 let needs = |i: u32| copies.clone().any(|p| fused.depends(graph, p, |j| j == i));
                 (0..operands.len() as u32).filter(|&i| needs(i)).filter_map(error_of).min_by_key(|e| e.node)
             })
             .collect();
         self.stats.poisoned += 1;
-        // Where all results depend on what failed there is nothing to run, and no memory is asked for.
+        // If all results depend on failed operands, the kernel is not run and no memory is asked for.
         let made = failures.iter().any(Option::is_none).then(|| {
             self.stats.steps += 1;
             self.run_on_stand_ins(instr, fused).map_err(|e| self.failed(instr, e))

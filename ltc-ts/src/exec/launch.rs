@@ -44,7 +44,8 @@ pub(super) fn run_fused<'a>(
         return launch((fused, gpu), place, operands, &results, (numbers, notes)).map(|()| (results, Ran::Compiled));
     }
     let mut inputs: SmallVec<[*const u8; 16]> = SmallVec::new();
-    // Blocks at odd addresses are copied to even ones; vectors would not mind, the compiler may.
+    // Inputs at addresses that their dtype is not aligned to are copied: vector instructions would read them, but the
+    // compiler relies on alignment.
     let mut copies: Vec<Vec<u64>> = Vec::new();
     for (i, (operand, skip)) in fused.inputs.iter().enumerate() {
         let from = tensor(operands, *operand)?.data_ptr().cast::<u8>().cast_const().wrapping_add(*skip);
@@ -107,7 +108,8 @@ fn launch(
     let outputs: SmallVec<[u64; 4]> = outputs(fused, results).map(|p| p as u64).collect();
     let input = |(operand, skip): &(u32, usize)| Ok(tensor(operands, *operand)?.data_ptr() as u64 + *skip as u64);
     let inputs: SmallVec<[u64; 16]> = fused.inputs.iter().map(input).collect::<Result<_, TorchError>>()?;
-    // Given back when this returns: what is put on the stream later comes behind the launches.
+    // The scratch memory may be freed when this function returns: later users of it come behind the launches on the
+    // stream.
     let scratch = match gpu.launches.scratch_bytes {
         0 => None,
         bytes => Some(empty_at(place, &Layout::contiguous(DType::U8, &[bytes as i64]))?),
@@ -197,7 +199,7 @@ pub(crate) fn run_pool(
     let wrong = || TorchError { class: ErrorClass::Runtime, message: "a pooling takes a tensor and yields two".into() };
     let (Held::Tensor(input), [values, positions]) = (operand, results) else { return Err(wrong()) };
     let (values, positions) = (empty_at(Place::Cpu, &values.layout)?, empty_at(Place::Cpu, &positions.layout)?);
-    // The kernel wants numbers at even addresses.
+    // The kernel reads aligned numbers only.
     let even = (input.data_ptr() as usize).is_multiple_of(4);
     let input = if even { input.shallow_clone() } else { input.contiguous_copy()? };
     let mut outcome = Ok(());

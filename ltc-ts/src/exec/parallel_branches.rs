@@ -1,7 +1,8 @@
 //! Parallel regions: one side of independent steps on another thread, in slots of its own.
 //!
-//! Slots only the other side touches move there and back; values both read are shared, as outputs are. What the other
-//! side tells the sink is told when it is back, so outputs come in another order, but each as before.
+//! Slots that only the worker's side touches move to its thread and back. Values that both sides read are shared
+//! buffers, as outputs are. What the worker tells its sink is collected and told to the real sink when the worker is
+//! done, so outputs come in another order than without a worker, but none is different.
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ struct Done {
 /// The other thread's work.
 fn run_on_worker(program: &Program, region: usize, meter: &Arc<Meter>, numbers: &[u64], mut slots: Vec<Slot>) -> Done {
     let (mut told, pooled) = (Told::default(), Pooled::enter());
-    // All is told here; whether it may be told on is known where both sides come together.
+    // This sink collects all outputs; when both sides have joined, it is known which of them may be told to the real
+    // one.
     let mut run = Run::new(program, meter, &mut slots, numbers, &mut told);
     program.parallel_regions[region].worker.iter().for_each(|&i| run.run_instr(&program.instrs[i]));
     let (mut stats, blocks) = (run.stats, pooled.leave());
@@ -87,7 +89,7 @@ impl Run<'_> {
         let (slots, numbers) = (std::mem::take(side.worker_slots), side.numbers.clone());
         let (shared, meter) = (program.clone(), self.meter.clone());
         let back = side.worker.start(move || run_on_worker(&shared, f, &meter, &numbers, slots));
-        // The kernels' own threads would be in the way of the other one.
+        // With several threads, kernels of this side would take processors from the worker.
         let threads = ltc_torch_sys::num_threads();
         ltc_torch_sys::set_num_threads(1);
         region.main.iter().for_each(|&i| self.run_instr(&program.instrs[i]));
@@ -122,7 +124,7 @@ impl Run<'_> {
         self.stats.parallel_regions += 1;
     }
 
-    /// A slot's content for the other thread, which reads it as this one does.
+    /// Makes a slot's content shared and returns the other thread's hold on it; both threads only read it meanwhile.
     fn share(&mut self, slot: usize, layout: &LayoutRef) -> Slot {
         let content = std::mem::take(&mut self.slots[slot]);
         let (kept, given) = match content {
@@ -140,7 +142,7 @@ impl Run<'_> {
         given
     }
 
-    /// Undoes [`Run::share`] for what was this run's own.
+    /// Undoes [`Run::share`] for a value that belonged to this run.
     fn own_again(&mut self, slot: usize) {
         let Slot::Shared { buffer, .. } = std::mem::take(&mut self.slots[slot]) else { return };
         self.slots[slot] = match buffer.into_inner::<TchBuffer>() {

@@ -13,7 +13,7 @@ pub(super) struct ReducedDims {
     pub(super) channels: bool,
 }
 
-/// Sizes, and which of them are reduced by what is in the group.
+/// The sizes of all elements, and the dimensions that nodes of the group reduce.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct IterationSpace {
     pub(super) sizes: Dims,
@@ -39,9 +39,9 @@ impl IterationSpace {
         self.sizes.iter().map(|s| *s as usize).product()
     }
 
-    /// How many elements lie side by side that go into different results, where elements of one result lie before and
-    /// behind them, and those of others beyond: what is reduced lies among what is kept, as in a sum of `[4, 128, 32,
-    /// 16]` over the first and third dimension. `None` where it does not.
+    /// The length of a strip: how many adjacent elements go into different results, if a reduced dimension lies between
+    /// kept ones. In a sum of `[4, 128, 32, 16]` over the first and third dimension, strips are the 16 elements of the
+    /// last dimension. `None` if no reduced dimension lies between kept ones.
     pub(super) fn strip(&self) -> Option<usize> {
         let reduced = &self.reduced.as_ref()?.dims;
         let wide = |d: &usize| self.sizes[*d] > 1;
@@ -65,8 +65,8 @@ impl IterationSpace {
         Some(out)
     }
 
-    /// The same for an operand of what reduces: where vectors belong to dimension 1, they are repeated along all
-    /// others.
+    /// As [`IterationSpace::broadcast`], for an operand of a node that reduces. If vectors belong to dimension 1
+    /// ([`ReducedDims::channels`]), a vector is repeated along all other dimensions.
     pub(super) fn of_operand(&self, sizes: &[i64], strides: &[i64]) -> Option<Dims> {
         if !self.reduced.as_ref().is_some_and(|f| f.channels) || sizes.len() != 1 {
             return self.broadcast(sizes, strides);
@@ -76,7 +76,7 @@ impl IterationSpace {
         (sizes[0] == self.sizes[1]).then_some(out)
     }
 
-    /// The same for a result of what reduces, from which the reduced dimensions may be gone.
+    /// As [`IterationSpace::broadcast`], for a result of a node that reduces: it may lack the reduced dimensions.
     pub(super) fn of_result(&self, sizes: &[i64], strides: &[i64]) -> Option<Dims> {
         let Some(reduced) = self.reduced.as_ref().filter(|_| sizes.len() < self.sizes.len()) else {
             return self.broadcast(sizes, strides);

@@ -43,20 +43,23 @@ use node_compute::NodeCompute;
 use partition::FusionGroup;
 use reductions::Alone;
 
-/// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
+/// A single operator of more elements whose elements do not lie one after the other is left to libtorch, which has
+/// blocked copies for it.
 const SMALL: i64 = 4096;
 
-/// With at most this many rows, and more elements than this, threads would be idle while rows are gone through twice.
+/// With fewer rows than `FEW_ROWS` and more elements than `MANY_ELEMENTS`, a kernel that goes through each row twice
+/// has too few rows to keep all threads busy.
 const FEW_ROWS: usize = 8;
 const MANY_ELEMENTS: usize = 1 << 16;
 
-/// Of more elements than this, in strips shorter than that ([`IterationSpace::strip`]), no more operands than these are
-/// fetched ahead. `cargo run --release -p ltc-torch --example kernels -- strips` tells.
+/// A kernel of more than `FEW_ELEMENTS` elements, in strips ([`IterationSpace::strip`]) shorter than `LONG_STRIP`,
+/// reads at most `MOST_STREAMS` operands, since processors prefetch no more. Measured by `cargo run --release -p
+/// ltc-torch --example kernels -- strips`.
 const FEW_ELEMENTS: usize = 1 << 14;
 const LONG_STRIP: usize = 512;
 const MOST_STREAMS: usize = 2;
 
-/// Per node its expressions, where it has some; empty if they are asked for as they are needed.
+/// Per node its kernel expressions, if kernels can compute it. An empty table means that they are made on demand.
 #[derive(Debug)]
 pub(crate) struct NodeComputes(Vec<Option<NodeCompute>>);
 
@@ -136,7 +139,8 @@ impl NodeComputes {
         nodes.iter().all(|n| fits(n).unwrap_or(false))
     }
 
-    /// Whether more is read than a processor fetches ahead: a kernel goes from strip to strip in each of its operands.
+    /// Whether a kernel would read more operands at a time than a processor prefetches: a kernel of short strips jumps
+    /// from strip to strip in each of its operands.
     fn is_scattered(&self, graph: &Graph, space: &IterationSpace, nodes: &[u32]) -> bool {
         if space.elements() <= FEW_ELEMENTS || space.strip().is_none_or(|strip| strip >= LONG_STRIP) {
             return false;
@@ -252,10 +256,10 @@ pub(crate) struct Template<'a> {
     pub(crate) provenance: &'a [u32],
 }
 
-/// The steps of a graph that differs from `template` in sizes only: groups are those of the steps of `template`, given
-/// by their first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that
-/// cannot be, or if a kernel is not worth it at these sizes: what it reads through views may not be there for
-/// libtorch's.
+/// The steps of a graph that differs from the graph of `template` in sizes only. `groups` are the steps of the
+/// template: the first node, and the kernel if the step is one. A group whose nodes no longer have equal sizes falls
+/// apart. `None` if that is impossible, or if a kernel is not worth it at these sizes: libtorch cannot take its place,
+/// because views that only the kernel read through were left out.
 pub(crate) fn plan_from_template<'a>(
     source: &Graph,
     template: &Template<'_>,
@@ -284,14 +288,15 @@ pub(crate) fn plan_from_template<'a>(
     })
 }
 
-/// A group at other sizes.
+/// The kernels of a template's group at other sizes: one, or several where sizes that were equal are so no longer.
 fn kernels_from_template(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[KernelPlan; 1]>> {
     let layout = |n: u32| &graph.nodes()[n as usize].results()[0];
     if fused.nodes.iter().any(|&n| !layout(n).is_dense()) {
         return None;
     }
-    // What feeds another has its sizes, so groups that come of one do not depend on each other, and values they read
-    // through views were made readable before.
+    // A node that feeds another node of a pointwise group has the same sizes as that node. So the groups that one group
+    // falls apart into do not read each other's results and may run in any order. A kernel that still needs a value
+    // which is not among the template's operands is refused, because no step may have made that value readable.
     let computes = NodeComputes(Vec::new());
     let kernel = |group: &FusionGroup| {
         let kernel = KernelPlan::new(graph, &computes, group, |v| fused.results.contains(&v))?;
@@ -329,7 +334,7 @@ fn reducing_group(graph: &Graph, computes: &NodeComputes, nodes: &[u32]) -> Opti
 fn items(graph: &Graph, computes: &NodeComputes, must: impl Fn(usize) -> bool) -> Vec<PlanItem> {
     let alone = |(n, compute): (usize, &Option<NodeCompute>)| {
         let space = compute.as_ref().map(|r| r.space.clone());
-        // What reduces may not suit a kernel even alone.
+        // A node that reduces may not suit a kernel even on its own.
         space.filter(|d| d.reduced.is_none() || computes.agree(graph, d, &[n as u32]))
     };
     let spaces: Vec<_> = computes.0.iter().enumerate().map(alone).collect();
@@ -362,7 +367,8 @@ fn items(graph: &Graph, computes: &NodeComputes, must: impl Fn(usize) -> bool) -
     items
 }
 
-/// Per step whether it is needed: a view nobody reads is not. Backwards, as it may leave its own operand unread.
+/// Per step whether it is needed: a view that nobody reads is not. The walk goes backwards, because a view that is left
+/// out may leave the view that it reads unread, too.
 fn needed(graph: &Graph, items: &[PlanItem]) -> Vec<bool> {
     let mut read = vec![false; graph.value_count()];
     graph.outputs().iter().for_each(|&o| read[graph.slot(o)] = true);

@@ -19,10 +19,11 @@ use super::{
 };
 use ltc_kernels::{Builder, ComputeType, KernelOp, Val, has_loop};
 
-/// More elements than this, and libtorch's vectorised double-precision functions win over ours, which are scalar.
+/// With more elements than this, libtorch's vectorised double-precision functions are faster than ours, which are
+/// scalar.
 const SCALAR_MATH: i64 = 4096;
 
-/// Fewer halves than this, two vectors, and libtorch's loops do them one by one.
+/// libtorch's loops compute fewer halves than this (two vectors) one by one.
 const VECTORS: i64 = 32;
 
 /// What an argument of the expression stands for in this node.
@@ -49,10 +50,10 @@ pub(super) struct NodeCompute {
     /// Per argument of the expressions.
     sources: SmallVec<[ArgSource; 4]>,
     ty: ComputeType,
-    /// What happens to numbers that are taken in the tensors' dtype.
+    /// How runtime numbers are rounded that libtorch takes in the tensors' dtype.
     rounding: Option<KernelOp>,
-    /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one
-    /// by one, each operation is rounded.
+    /// How products with `alpha` are rounded. libtorch computes vectors of halves in single precision and rounds once,
+    /// but rounds after each operation where it computes halves one by one.
     products: Option<KernelOp>,
     /// The elements it goes through, and which dimensions it reduces.
     pub(super) space: IterationSpace,
@@ -71,14 +72,14 @@ fn rounding(dtype: DType) -> Option<KernelOp> {
     }
 }
 
-/// Whether operands are taken as they are. libtorch rounds one to the half it computes in or, kernel by kernel, does
-/// not.
+/// Whether a kernel may read operands without rounding them first. If the operator computes in a half, libtorch rounds
+/// an operand of another dtype to it in some kernels and not in others, so only operands that fit the half are safe.
 fn reads_as_libtorch(mut operands: impl Iterator<Item = DType>, computed: DType) -> bool {
     rounding(computed).is_none() || operands.all(|dtype| fits_half(dtype, computed))
 }
 
-/// Whether what is computed in one dtype is written into a given tensor of another as it is: it is rounded or wrapped
-/// before, but where a kernel computes in that dtype itself.
+/// Whether a kernel may convert a result computed in one dtype directly to the dtype of a given `out=` tensor. libtorch
+/// first rounds or wraps it to the computed dtype, which changes nothing for single or double precision.
 fn writes_as_libtorch(computed: DType, given: DType) -> bool {
     given == computed || matches!(computed, DType::F32 | DType::F64) && given.is_floating()
 }
@@ -88,7 +89,7 @@ fn fits_half(dtype: DType, half: DType) -> bool {
     dtype == half || matches!(dtype, DType::Bool | DType::U8 | DType::I8)
 }
 
-/// Whether an operator's result is one of two tensors' numbers, by size.
+/// Whether an operator gives the larger or the smaller of two tensors' numbers.
 fn is_tie(row: &'static Row) -> bool {
     static TIES: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| {
         let ties = |row: &&Row| {
@@ -125,7 +126,7 @@ impl NodeCompute {
         }
         let (row, compute) = rows::find(node.op().name().strip_prefix("aten::")?)?;
         let (mut sources, written) = sources(node)?;
-        // What an `out=` form is given to write into comes last, and nothing is computed from it.
+        // The tensor that an `out=` form writes to is its last argument; nothing is computed from it.
         let is_out = sources.len() > row.arguments.len();
         sources.truncate(row.arguments.len());
         for (source, spec) in sources.iter_mut().zip(row.arguments) {
@@ -162,13 +163,14 @@ impl NodeCompute {
             Compute::FloatOnly => promoted.filter(|d| d.is_floating())?,
             Compute::WideFloat => promoted.filter(|d| matches!(d, DType::F32 | DType::F64))?,
         };
-        // A functional operator's result has the dtype it computes in, unless it compares. Where it has not, the
-        // program runs under rules we do not know, such as another default dtype.
+        // A functional operator's result has the dtype that the operator computes in, unless it compares. If the
+        // recorded dtype is another one, the program runs under rules that are not known here, such as another default
+        // dtype.
         if !written && layout.dtype() != computed && layout.dtype() != DType::Bool {
             return None;
         }
-        // Of two equal numbers, which for zeros may differ in sign, libtorch takes the first or the second by where
-        // they lie.
+        // Two equal numbers may differ in the sign of zero. libtorch takes the first or the second depending on their
+        // position in memory, which a kernel cannot imitate.
         if is_tie(row) && computed.is_floating() {
             return None;
         }
@@ -177,11 +179,12 @@ impl NodeCompute {
         if !read || is_out && !writes_as_libtorch(computed, layout.dtype()) {
             return None;
         }
-        // For halves libtorch has no short cuts, which differ at infinity.
+        // Kernels have short cuts for some exponents. libtorch has none for halves, and results differ at infinity.
         if row.name.starts_with("aten::pow.") && rounding(computed).is_some() {
             return None;
         }
-        // Where libtorch's kernels take the number in single precision, for tensors of halves: if it comes second.
+        // libtorch multiplies and divides tensors of halves by a number in single precision if the number comes second;
+        // then it is not rounded.
         let second = !matches!(sources.first(), Some(ArgSource::Number(..)));
         let exact = second && (row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div."));
         let rounding = rounding(computed).filter(|_| !exact);
@@ -205,7 +208,7 @@ impl NodeCompute {
         let dtype = layout.dtype();
         let reduced = reductions::dims(reduce.over, node, layout.rank())?;
         let space = IterationSpace::reducing(layout.sizes(), reduced);
-        // Floats of one dtype, apart from what is kept of statistics.
+        // All operands must have the same floating dtype.
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
         let fits = |l: &ArgSource| !matches!(l, ArgSource::Operand(i) if dtype_of(*i) != dtype);
         if !dtype.is_floating() || !sources.iter().all(fits) || space.each() == 0 {
@@ -239,13 +242,14 @@ impl NodeCompute {
         of(space, layout.sizes(), layout.strides())
     }
 
-    /// Whether some result has all elements although dimensions are reduced: then elements are gone through twice.
+    /// Whether some result has as many elements as the input although dimensions are reduced. Then a kernel goes
+    /// through the elements twice.
     pub(super) fn is_deep(&self, node: &GraphNode) -> bool {
         self.space.reduced.is_some() && node.results().iter().any(|r| r.sizes() == &self.space.sizes[..])
     }
 
-    /// Whether the result equals libtorch's in every bit. Of several roundings to half, libtorch does some per
-    /// operation and some at the end, kernel by kernel; ours are at the end.
+    /// Whether the result equals libtorch's in every bit. Kernels round to half once, at the end; where an expression
+    /// has several operations, some of libtorch's kernels round after each of them.
     pub(super) fn is_exact(&self) -> bool {
         let exact =
             |(f, result): &(&KernelExpr, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
@@ -287,8 +291,7 @@ impl NodeCompute {
         let result = |&(expr, dtype): &(&KernelExpr, DType)| {
             let value = expr.build(b, &operands, self.ty)?;
             let value = b.cast(value, ComputeType::of(dtype)?);
-            // Halves are computed in single precision and rounded once per operator. What was half already is left
-            // alone.
+            // Halves are computed in single precision and rounded once per operator, at the end.
             Some(rounding(dtype).map_or(value, |op| b.op(op, &[value])))
         };
         self.exprs.iter().map(result).collect()
@@ -306,7 +309,7 @@ fn sources(node: &GraphNode) -> Option<(SmallVec<[ArgSource; 4]>, bool)> {
             }
             Arg::HostScalar { number, dtype, .. } | Arg::Number { number, dtype } => {
                 let tensor = matches!(arg, Arg::HostScalar { .. });
-                // Words of other dtypes are not ours to read.
+                // Kernels cannot read numbers of other dtypes.
                 let known = dtype.is_floating() || matches!(dtype, DType::I64 | DType::I32 | DType::U8 | DType::Bool);
                 known.then_some(ArgSource::Number(number as u32, dtype, tensor))?
             }

@@ -1,15 +1,15 @@
 //! Waits for other processes, put off.
 //!
-//! A collective begins where it was recorded and an engine works on it (`ltc-torch-sys/csrc/collectives.cpp`); its
-//! [`Op::wait`] stands right behind it. What it waits for is needed by those who read its result only: as long as they
-//! are not there, steps run that need nothing of it, such as the rest of a backward pass.
+//! A collective begins where it was recorded, and an engine works on it (`ltc-torch-sys/csrc/collectives.cpp`). Its
+//! [`Op::wait`] was recorded right behind it, but only steps that read the result have to come after the wait. So the
+//! wait moves back, and steps that do not need the result, such as the rest of a backward pass, run meanwhile.
 
 use ltc_ir::{Graph, Op};
 
 use super::PlanItem;
 
-/// Moves each wait to before the first step that reads its result, or to the end. Returns how many have steps of others
-/// before them now.
+/// Moves each wait to just before the first step that reads its result, or to the end. Returns how many waits now come
+/// after steps that they used to precede.
 pub(super) fn put_off(graph: &Graph, items: &mut Vec<PlanItem>) -> usize {
     let is_wait = |item: &PlanItem| matches!(item, PlanItem::Node(n) if graph.nodes()[*n as usize].op() == Op::wait());
     if !items.iter().any(is_wait) {
@@ -33,9 +33,9 @@ pub(super) fn put_off(graph: &Graph, items: &mut Vec<PlanItem>) -> usize {
 
 struct Order<'a> {
     graph: &'a Graph,
-    /// Per slot: what a wait that is held will make.
+    /// Per slot whether a wait that is held back makes its value.
     missing: Vec<bool>,
-    /// Waits that are held, and how many steps stood before each.
+    /// Waits that are held back, each with the number of steps that stood before it.
     waits: Vec<(PlanItem, usize)>,
     items: Vec<PlanItem>,
     moved: usize,

@@ -38,8 +38,7 @@ pub(crate) fn plan(program: &Program) -> Vec<ParallelRegion> {
     parallel_regions
 }
 
-/// Whether a step may use several threads because of what it reads. The results of products say more than their
-/// operands.
+/// Whether a step may use several threads because its operands are large. Products are judged by their results instead.
 fn reads_much(program: &Program, instr: &Instr) -> bool {
     let node = &program.lowered.nodes()[instr.node as usize];
     let fused = matches!(instr.kind, InstrKind::Fused(_));
@@ -105,7 +104,7 @@ impl Parts {
         others.into_iter().chain(self.made.get(&slot).copied()).for_each(|other| self.join(other, instr));
     }
 
-    /// What is gained if the most expensive part runs beside all others, or evenly at best.
+    /// The nanoseconds gained if the most expensive part runs beside all others; at best both sides take half.
     fn gain(&self) -> u64 {
         let (all, most) = (self.cost.iter().sum::<u64>(), self.cost.iter().max().copied().unwrap_or(0));
         (all - most).min(all / 2)

@@ -7,7 +7,7 @@ use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass, Props};
 
 use super::{Instr, InstrKind, Program};
 
-/// More elements than this in any value, and libtorch's kernels may use several threads.
+/// If any value has more elements than this, libtorch's kernels may use several threads.
 pub(crate) const ELEMENTS: i64 = 8192;
 /// The same for the result of a matrix product, where several threads gain something.
 const PRODUCTS: u64 = 4096;
@@ -26,9 +26,9 @@ pub(crate) struct Cost {
     pub(crate) time: Duration,
     /// Some kernel may use several threads.
     pub(crate) multi_threaded: bool,
-    /// It waits for other processes: how long, nobody knows.
+    /// The program waits for other processes, for an unknown time.
     pub(crate) waits: bool,
-    /// What steps that use several threads take on one, by sizes alone.
+    /// The time that the steps which may use several threads take on one thread, estimated from sizes alone.
     shared: Duration,
     /// No bit depends on how many threads there are.
     same_bits: bool,
@@ -45,8 +45,9 @@ impl Cost {
     }
 }
 
-/// What each thread beyond the first adds, in threads: little, as kernels are small and threads wait for each other
-/// between them (`docs/performance.md`: without overlap, steps of most networks take hardly longer on one of two).
+/// How much each thread beyond the first adds to the speed of one thread. It is little, because kernels are small and
+/// threads wait for each other between them (`docs/performance.md`: without overlap, steps of most networks take hardly
+/// longer on one of two threads).
 const EACH_THREAD: f64 = 0.25;
 
 /// What is known of a step.
@@ -86,8 +87,8 @@ fn has_same_bits(program: &Program, instr: &Instr) -> bool {
     }
 }
 
-/// Rough time of a step on one thread, in nanoseconds. Sizes are all it depends on: not on whether kernels are machine
-/// code yet.
+/// Rough time of a step on one thread, in nanoseconds. It depends on sizes alone and not on whether kernels are machine
+/// code yet, so that decisions made from it are the same in each run.
 fn by_sizes(program: &Program, instr: &Instr) -> u64 {
     let node = &program.lowered.nodes()[instr.node as usize];
     if let InstrKind::Fused(fused) = &instr.kind {

@@ -54,14 +54,14 @@ impl Program {
         Program::lower_for(graph, &Target::new(config, Place::Cpu))
     }
 
-    /// The same for a target.
+    /// As [`Program::lower`], for a target.
     pub(crate) fn lower_for(graph: &Arc<Graph>, target: &Target) -> Result<Program, BackendError> {
         let config = &target.config;
         let mut rewritten = RewrittenGraph::of(graph, target);
         let mut fusion_plan = fusion::plan(&rewritten.graph, config.fusion);
         let memory =
             (config.budget_bytes > 0).then(|| budget::fit(&rewritten.graph, &mut fusion_plan, config.budget_bytes));
-        // With a budget, memory is asked for as late as it can be.
+        // Joining in place asks for the memory of a joined value early, which may exceed a budget.
         if config.reuse && memory.is_none() && config.rewrites.has("join") {
             fusion_plan.join_in_place(&rewritten.graph);
         }
@@ -134,7 +134,7 @@ impl Program {
             }
         }
         let mut program = lowering.program;
-        // Two sides at once hold more at once.
+        // Two sides that run at the same time hold more memory, which may exceed a budget.
         if program.memory.is_none() && target.has_branches() && rewrite::is_wanted("branches", &target.config.rewrites)
         {
             program.parallel_regions = branches::plan(&program);
@@ -162,7 +162,7 @@ struct Lowering<'a> {
     program: Program,
 }
 
-/// A program for other sizes, and per node of its graph its step.
+/// A program for other sizes whose calls and kernels may be reused, and per node of its graph the step of that node.
 struct ReuseFrom<'a> {
     program: &'a Program,
     instr_of: Vec<u32>,
@@ -242,7 +242,8 @@ impl Lowering<'_> {
         let mut stored: SmallVec<[InstrResult; 2]> = SmallVec::with_capacity(results.len());
         for (r, &result) in results.iter().enumerate() {
             let (slot, layout) = (self.graph.slot(result), self.graph.layout(result).clone());
-            // Two pieces of one value are one result.
+            // A kernel that writes several pieces of one value lists it several times; the last one counts as the
+            // result.
             let again = results[r + 1..].contains(&result);
             let liveness = if again { Liveness::default() } else { self.schedule.made(index, r) };
             let value_use = self.value_use(slot, liveness);
@@ -359,7 +360,7 @@ impl Lowering<'_> {
         let start = (p.operands.len() as u32, p.results.len() as u32, p.writes.len() as u32);
         p.operands.extend_from_slice(operands);
         p.results.extend(results);
-        // What takes an operand's slot over leaves nothing there to be let go.
+        // A result that takes over an operand's slot leaves no old value there that could be let go.
         for operand in &mut p.operands[start.0 as usize..] {
             operand.last &= p.results[start.1 as usize..].iter().all(|r| r.slot != operand.slot);
         }

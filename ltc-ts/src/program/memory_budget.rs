@@ -1,9 +1,9 @@
 //! A memory budget: steps in an order in which less is alive at once, and cheap values made again instead of kept.
 //!
-//! Pure, over steps before they are lowered. The recorded order stays if it fits. If not, steps that let go of memory
-//! are taken as soon as they can run; if that does not fit either, a value that lies idle while memory is highest is
-//! let go and made again, if it is pointwise and what it is made from is there. Which values there are does not change,
-//! nor does a bit of any of them.
+//! Pure, over steps before they are lowered. The recorded order stays if it fits. If not, two other orders are tried,
+//! which run steps that let go of memory earlier. If the better of them does not fit either, a value that lies idle
+//! while memory is highest is let go and made again, provided that it is cheap (pointwise, or made from nothing) and
+//! that its operands are there. The values of the program and their bits stay the same.
 
 use ltc_ir::{ArgFlags, Graph, GraphNode, Op, OpClass, Props, ValueId};
 use smallvec::SmallVec;
@@ -69,7 +69,7 @@ fn take_order(items: &mut Vec<PlanItem>, order: &[u32]) {
 /// Whose memory each value lies in, and how much that is.
 struct Memory<'a> {
     graph: &'a Graph,
-    /// Per slot: of a view, what it shows.
+    /// Per slot the slot in whose memory it lies: of a view the base, otherwise itself.
     root: Vec<u32>,
     /// Per slot; 0 for views.
     bytes: Vec<usize>,
@@ -84,7 +84,7 @@ struct Lives {
     /// Bytes while each step runs.
     during: Vec<usize>,
     peak: usize,
-    /// Per slot that has memory: the steps from whose start on it is there, and after which it is not, in turn.
+    /// Per slot that has memory: the spans of steps during which it is alive, each as its first and last step.
     spans: Vec<SmallVec<[(u32, u32); 1]>>,
 }
 
@@ -140,10 +140,12 @@ impl<'a> Memory<'a> {
         slots
     }
 
-    /// Bytes of results that take the memory of an operand for which `dies` holds, and these operands.
+    /// Slots of the operands whose memory a result of the step takes over; `dies` says whether nobody reads a slot
+    /// later.
     fn taken(&self, item: &PlanItem, dies: impl Fn(usize) -> bool) -> SmallVec<[usize; 2]> {
         let slot_of = |i: usize| self.graph.slot(item.operands(self.graph)[i]);
-        // A parameter nobody reads after it was written has been given away.
+        // Only memory that no view or output shows can be taken over. A parameter counts as given away once a step
+        // writes to it and nobody reads it afterwards.
         let whole = |s: usize| self.root[s] as usize == s && !self.shown[s];
         let free = |i: usize| whole(slot_of(i)) && dies(slot_of(i));
         match item {
@@ -151,7 +153,7 @@ impl<'a> Memory<'a> {
                 let writes = liveness::written_operands(&self.graph.nodes()[*n as usize]);
                 writes.iter().map(|&i| i as usize).filter(|&i| free(i)).map(slot_of).collect()
             }
-            // Values are joined in place after memory was planned.
+            // Plans have these steps only without a budget: values are joined in place where no memory was planned.
             PlanItem::Alloc(_) | PlanItem::CopySlice { .. } => SmallVec::new(),
             PlanItem::Fused(kernel) => {
                 kernel.reuse(self.graph, free).into_iter().flatten().map(|i| slot_of(i as usize)).collect()
@@ -193,7 +195,7 @@ impl<'a> Memory<'a> {
                 after[to as usize] -= self.bytes[slot] as i64;
             }
         }
-        // As if memory that is taken over were returned before that of the result is asked for.
+        // A result that takes over memory asks for none: it counts as if that memory were returned before.
         for (i, slots) in gone.iter().enumerate() {
             for &slot in slots {
                 before[i] -= self.bytes[slot] as i64;
@@ -213,8 +215,9 @@ impl<'a> Memory<'a> {
         Lives { during, peak, spans }
     }
 
-    /// An order of these steps, each of which makes other values. The step that adds the least comes first; with
-    /// `eager` the recorded order is kept but for steps that add nothing, which run as soon as they can.
+    /// Another order of these steps, each of which must make values of its own. Of the steps that can run, the one that
+    /// adds the fewest bytes comes first. With `eager`, only steps that add none are preferred, and all others keep the
+    /// recorded order.
     fn ordered(&self, items: &[PlanItem], eager: bool) -> Vec<u32> {
         let mut maker = vec![u32::MAX; self.root.len()];
         for (i, item) in items.iter().enumerate() {
@@ -267,7 +270,8 @@ impl<'a> Memory<'a> {
         order
     }
 
-    /// Lets a value go while memory is highest, and makes it again when it is needed: the one that helps most.
+    /// Chooses a value to let go while memory is highest and to make again when it is needed: of the largest idle
+    /// values, the one that reduces the excess most.
     fn rematerialise(
         &self,
         items: &mut Vec<PlanItem>,
@@ -277,7 +281,7 @@ impl<'a> Memory<'a> {
     ) -> Option<Lives> {
         let top = lives.during.iter().position(|&b| b == lives.peak)?;
         let reads = |s: usize, i: usize| self.reads(&items[i]).contains(&s);
-        // Alive at the top and idle there.
+        // A value is idle if it is alive while memory is highest and the step that runs then does not read it.
         let idle = |&slot: &usize| {
             self.bytes[slot] > 0
                 && !self.stays[slot]
@@ -318,7 +322,7 @@ impl<'a> Memory<'a> {
     ) -> Option<(usize, Vec<PlanItem>)> {
         let at = (top + 1..items.len()).find(|&i| self.reads(&items[i]).contains(&slot))?;
         let (from, to) = *lives.spans[slot].iter().find(|&&(from, to)| (from as usize) < top && to as usize > top)?;
-        // It must be used before: what is made for nobody is not kept.
+        // The value must also be used before `top`. Otherwise nobody would need the first copy.
         (from as usize + 1..top).find(|&i| self.reads(&items[i]).contains(&slot))?;
         let item = match &items[from as usize] {
             PlanItem::Node(n) => is_cheap(&self.graph.nodes()[*n as usize]).then_some(PlanItem::Node(*n))?,
@@ -328,7 +332,8 @@ impl<'a> Memory<'a> {
             }
             PlanItem::Alloc(_) | PlanItem::CopySlice { .. } => return None,
         };
-        // What it is made from is there, or was not yet let go and made again.
+        // Each operand is alive at `at`, or has only one span, which the second use then extends. An operand that was
+        // itself let go and made again has several spans, and may be missing.
         let there = |&s: &usize| self.stays[s] || lives.has(s, at) || lives.spans[s].len() == 1;
         self.reads(&item).iter().all(there).then_some(())?;
         let views = items[from as usize + 1..at].iter().filter(|item| {

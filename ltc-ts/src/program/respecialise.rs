@@ -1,4 +1,4 @@
-//! A program for other sizes, from one there is.
+//! Respecialisation: makes a program for other sizes from an existing program.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use crate::{
 };
 
 impl Program {
-    /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
-    /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
+    /// Lowers a graph that differs from this program's graph only in sizes into the same steps. Prepared calls and
+    /// kernel code are reused where they do not depend on sizes. `None` if the steps are not valid at these sizes.
     pub(crate) fn respecialised(&self, graph: &Arc<Graph>, target: &Target) -> Option<Result<Program, BackendError>> {
-        // What is made in pieces was one node, which stood where the last of them is.
+        // A value that several steps write piece by piece (`cat`, `stack`) is one node of the graph. The new plan needs
+        // that node once, at the place of the last step that writes to the value's slot: all pieces exist by then.
         let slot_of = |s: &Instr| self.instr_results(s).last().map(|r| r.slot);
         let joins: FxHashMap<Option<u32>, u32> = self
             .instrs
@@ -43,7 +44,8 @@ impl Program {
         let mut fusion_plan = fusion::plan_from_template(&rewritten.graph, &template, items)?;
         let lowered = fusion_plan.graph.as_ref().unwrap_or(&rewritten.graph);
         let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &fusion_plan.items), ..m });
-        // Another order may fit.
+        // In the order of the old steps the program exceeds the memory budget; a fresh plan may find an order that
+        // fits.
         if memory.is_some_and(|m| m.peak > m.budget) {
             return None;
         }

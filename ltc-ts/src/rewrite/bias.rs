@@ -1,8 +1,10 @@
 //! The bias of a product joins the kernel that comes after it.
 //!
-//! libtorch's `addmm` first copies the bias to every row of the result, and then has the product added to it. Here the
-//! product comes first, and the bias is added by the kernel that reads it, in the product's memory: one pass less. A
-//! layer over more than rows looks at the result as at a tensor of its own sizes, so that is what the bias is added to.
+//! libtorch's `addmm` first copies the bias to every row of the result and then adds the product to it. Here the
+//! product comes first, and a kernel adds the bias together with the operators that follow, in the product's memory:
+//! one pass less. A layer over more than two dimensions views the product's result in the sizes of its own input. Then
+//! the bias is added to that view, so that the addition and the operators that follow have the same sizes and can be
+//! one kernel.
 
 use ltc_ir::{
     ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Rewriting, Rewritten, Signature, ValueId,
@@ -53,14 +55,14 @@ pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
     (times > 0).then(|| (rewriting.finish(), times))
 }
 
-/// What all that use a product's result see of it: the same elements in other sizes.
+/// The view through which all users of a product's result read it: the same elements in other sizes.
 struct View {
     layout: LayoutRef,
-    /// What stands for it, once that is there.
+    /// The sum of product and bias that replaces the view, once it is made.
     sum: Option<ValueId>,
 }
 
-/// The results that nobody uses but in other sizes, the same for all, with as many columns.
+/// Results of products that all their users read through views of the same sizes, with as many columns as the result.
 fn views(graph: &Graph) -> FxHashMap<ValueId, View> {
     let products = graph.nodes().iter().filter(|node| node.op().name() == "aten::addmm");
     let mut seen: FxHashMap<ValueId, Option<LayoutRef>> =

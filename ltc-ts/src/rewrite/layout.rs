@@ -57,7 +57,7 @@ fn tied(graph: &Graph, node: &GraphNode) -> SmallVec<[ValueId; 4]> {
             if convolution && !is_plain_convolution(graph, node) {
                 return SmallVec::new();
             }
-            // The weight is an image by its looks only. So is its gradient.
+            // A weight and its gradient have four dimensions, but are no images, so their layouts stay.
             let weight = convolution.then(|| if is_backward(node) { 2 } else { 1 });
             let sizes_of = |v: &ValueId| graph.layout(*v).sizes();
             let kernel = weight.and_then(|w| node.operands.get(w)).map(sizes_of);
@@ -72,7 +72,7 @@ fn tied(graph: &Graph, node: &GraphNode) -> SmallVec<[ValueId; 4]> {
     }
 }
 
-/// Whether the node reads pictures of any layout as fast.
+/// Whether the node reads images of any layout equally fast.
 fn is_tolerant(node: &GraphNode) -> bool {
     node.op().spec().class == OpClass::Reduction && !node.op().has(Props::MUTATES)
 }
@@ -87,7 +87,7 @@ fn wants_input(node: &GraphNode) -> bool {
     node.args().any(|a| matches!(a, Arg::Bools(mask) if mask.first() == Some(&1)))
 }
 
-/// Two dimensions, single precision, forwards, one group: what was measured.
+/// Whether a convolution is of the kind that was measured: two dimensions, single precision, not transposed, one group.
 fn is_plain_convolution(graph: &Graph, node: &GraphNode) -> bool {
     let weight = node.operands.get(if is_backward(node) { 2 } else { 1 });
     let plain = weight.is_some_and(|w| graph.layout(*w).rank() == 4 && graph.layout(*w).dtype() == DType::F32);
@@ -115,7 +115,7 @@ impl Balance {
             // Statistics read along channels: faster forwards, slower backwards.
             (OpClass::Normalization, false) => 10 * all,
             (OpClass::Normalization, true) => -4 * all,
-            // Ours pools row by row, and is as fast.
+            // The pooling kernel is equally fast in both layouts.
             _ => 0,
         })
     }

@@ -13,20 +13,21 @@ use super::{
 const FORWARD: &str = "aten::_scaled_dot_product_flash_attention_for_cpu";
 const BACKWARD: &str = "aten::_scaled_dot_product_flash_attention_for_cpu_backward";
 
-/// What the fused kernel took and gave, which its gradient takes.
+/// Operands and results of the fused kernel, which are operands of its gradient.
 pub(super) struct Forward {
     q: ValueId,
     k: ValueId,
     v: ValueId,
     mask: Option<ValueId>,
-    /// Zero for each query, or NaN if it sees nothing: `[b, h, l, 1]`, with size one where the mask does not change.
+    /// For each query zero, or NaN if the mask hides all keys from it: `[b, h, l, 1]`, with size one in dimensions
+    /// along which the mask does not change.
     blind: Option<ValueId>,
     out: ValueId,
     sums: ValueId,
 }
 
-/// Values of the source that lie in another order now: by slot, what has their elements, and how it lies. As recorded
-/// they were contiguous, with these sizes but for views.
+/// Values of the source graph whose elements lie in another order in the rewritten graph: by slot, the new value and
+/// its layout. In the source they were contiguous, with the same sizes (apart from views).
 #[derive(Default)]
 pub(super) struct Moved(FxHashMap<usize, (ValueId, Layout)>);
 
@@ -93,7 +94,7 @@ impl Writer<'_, '_> {
         };
         let view = (**self.r.layout(v)).clone();
         self.moved.0.insert(graph.slot(result), (v, view));
-        // Whoever needs the order that was recorded needs a copy.
+        // Nodes that need the recorded order read a copy.
         let dense = self.dense(v);
         let recorded = self.view(dense, 0, (**graph.layout(result)).clone());
         self.r.stand_in(result, recorded);
@@ -138,7 +139,7 @@ impl Writer<'_, '_> {
         let grads: Vec<ValueId> = ltc_ir::rewrite::results_from(first).take(3).collect();
         let &[q, k, v] = &grads[..] else { return };
         let [mut q, mut k, mut v] = [q, k, v].map(|g| self.contiguous_if_it_is(g));
-        // A query that sees nothing has weights of NaN, which all values take part in.
+        // By hand, a query that sees no key has weights of NaN, and they spread to the gradients of all values.
         if let Some(blind) = f.blind {
             let any = self.any_blind(blind);
             v = self.sum("aten::add.Tensor", v, any);
@@ -171,7 +172,7 @@ impl Writer<'_, '_> {
                 seen
             }
             Mask::Filled(_, number) => {
-                // The logarithm of what is not masked: of one or zero.
+                // The added mask is the logarithm of one (zero) where a key is seen, and of zero (`-inf`) where not.
                 self.r.assume(number, f64::NEG_INFINITY.to_bits());
                 let (shown, lowest) = (Layout::contiguous(DType::Bool, sizes).into(), f32s(sizes));
                 let shown = self.call("aten::logical_not", ArgWriter::new().tensor(), &[seen], &[shown]);
@@ -180,7 +181,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The highest number of each row of the mask, less itself.
+    /// The highest number of each row of the mask, minus itself: zero, or NaN for a row that is all `-inf`.
     fn blind(&mut self, mask: ValueId) -> ValueId {
         let sizes = self.r.layout(mask).sizes().to_vec();
         let tops = f32s(&[sizes[0], sizes[1], sizes[2], 1]);
@@ -195,7 +196,7 @@ impl Writer<'_, '_> {
         self.call("aten::sum.dim_IntList", &mut args, &[blind], &[f32s(&[sizes[0], sizes[1], 1, 1])])
     }
 
-    /// With strides that say so, if one head makes the order the usual one.
+    /// A value that is contiguous (with one head, the kernels' order is the usual one) gets strides that say so.
     fn contiguous_if_it_is(&mut self, v: ValueId) -> ValueId {
         let layout = self.r.layout(v).clone();
         match layout.is_contiguous() {
@@ -204,10 +205,10 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Has a node that copies or joins, to which the order of what it reads does not matter, read what lies in another
-    /// order now.
+    /// Lets a node that copies or joins, for which the order of its operands in memory does not matter, read moved
+    /// values directly. Returns whether it did.
     pub(super) fn reads_moved(&mut self, node: &GraphNode) -> bool {
-        // Four dimensions might be taken for channels last.
+        // With four dimensions, libtorch might take the new order for channels-last and give the result that layout.
         let joins = node.op().name() == "aten::cat" && node.results()[0].rank() < 4;
         let (true, Some(result)) = (joins || is_copy(node), node.result_ids().next()) else { return false };
         let operands: Vec<Option<ValueId>> = node.operands.iter().map(|&o| self.read_moved(o)).collect();
@@ -224,7 +225,7 @@ impl Writer<'_, '_> {
         true
     }
 
-    /// A view of a value that lies in another order now, where it lies.
+    /// The value as a view of a moved value, if it is one.
     fn read_moved(&mut self, v: ValueId) -> Option<ValueId> {
         let graph = self.r.source();
         let view = StridedView::of(graph, v);

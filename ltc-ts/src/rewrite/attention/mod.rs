@@ -42,7 +42,8 @@ pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
     if found.is_empty() {
         return None;
     }
-    // What stands in the place of a node: a fused kernel, its gradient as soon as one is recorded, or nothing any more.
+    // The rewritten nodes: the last node of an attention becomes the fused kernel, the first node of its gradient
+    // becomes the kernel's gradient, and other nodes of the gradient are gone.
     let mut positions = FxHashMap::default();
     for (i, attention) in found.iter().enumerate() {
         positions.insert(attention.last, Position::Forward(i));
