@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Kinds of inputs kept per step function; the one that was not used for longest goes first.
-const MAX_CLASSES: usize = 64;
+const MAX_CLASSES: usize = 128;
 /// States of the program kept per kind of inputs.
 const MAX_STATES: usize = 8;
 /// Calls in a row for which a capture is run and taken back until it is forgotten.

@@ -6,9 +6,14 @@ from math import exp
 
 import pytest
 from torch.optim import lr_scheduler
-from torch_ltc._effects import changes
+from torch_ltc import _effects
 
 SEEN = [1.0, 2.0]
+
+
+def changes(function, owner=None):
+    """As `_effects.changes`, without the places that the answer relies on."""
+    return _effects.changes(function, owner, [])
 
 
 def plain(n):

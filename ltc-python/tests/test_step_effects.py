@@ -406,17 +406,6 @@ def test_what_a_replay_would_refuse_is_not_checked(monkeypatch):
     assert call.counts[0] > 2, call.explain()
 
 
-def test_varying_kinds_of_inputs_have_no_cliff():
-    call = torch_ltc.compile(lambda x: x * 2 + 1)
-    for _ in range(5):
-        for n in range(1, 25):
-            assert call(torch.ones(n, device="ltc")).tolist() == [3.0] * n
-    before = call.counts[1]
-    for n in range(1, 25):
-        call(torch.ones(n, device="ltc"))
-    assert call.counts[1] == before, call.explain()
-
-
 class Lister(nn.Module):
     """Puts lists and dicts of its buffers, and a plain value, into itself at each call, as DDP does."""
 

@@ -74,24 +74,32 @@ def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.Function
     return function, [schedule, *given]
 
 
-def own_changes(schedule: Any) -> str:
+def own_changes(schedule: Any, relied_on: list[tuple[str, Any, Any]]) -> str:
     """Why stepping a schedule cannot be taken back: it runs functions or methods of the user's that may change
-    something besides the schedule, which would be changed twice if the call is made again. Empty where there are
-    none."""
+    something besides the schedule, which would be changed twice if the call is made again. Empty where there are none;
+    the places that this relies on are appended to `relied_on`, since a replay runs what stands there."""
     for part in _parts(schedule) if not isinstance(schedule, torch.nn.Module) else ():
+        relied_on.append(("class", part, None))
         for owner in type(part).__mro__:
-            if owner.__module__.partition(".")[0] == "torch":
-                continue
-            methods = [m for name, m in vars(owner).items() if name not in _NEVER_IN_A_STEP]
-            whys = [changes(m, type(part)) for m in methods if isinstance(m, types.FunctionType)]
-            if why := next(filter(None, whys), ""):
-                return why
-            if any(map(is_iterator, vars(part).values())):
+            own = owner.__module__.partition(".")[0] != "torch"
+            for name, method in vars(owner).items() if own or owner in _SCHEDULES else ():
+                if name in _NEVER_IN_A_STEP or type(method) is not types.FunctionType:
+                    continue
+                # Another method may be set on the schedule, or on its class, and takes the place of this one.
+                relied_on += [("lookup", type(part), name), ("entry", vars(part), name)]
+                if own and (why := changes(method, type(part), relied_on)):
+                    return why
+            if own and any(map(is_iterator, vars(part).values())):
                 return f"a {type(part).__qualname__} holds an iterator"
-        for held in vars(part).values():
-            for x in held if isinstance(held, (list, tuple)) else (held,):
-                own = callable(x) and not isinstance(x, (torch.optim.Optimizer, *_SCHEDULES))
-                if own and (getattr(x, "__module__", None) or "").partition(".")[0] != "torch" and (why := changes(x)):
+        for name, held in vars(part).items():
+            members = held if isinstance(held, (list, tuple)) else (held,)
+            functions = [x for x in members if callable(x) and not isinstance(x, (torch.optim.Optimizer, *_SCHEDULES))]
+            if functions:
+                relied_on.append(("entry", vars(part), name))
+                relied_on += [("members", held, None)] if isinstance(held, list) else []
+            for x in functions:
+                is_own = (getattr(x, "__module__", None) or "").partition(".")[0] != "torch"
+                if is_own and (why := changes(x, None, relied_on)):
                     return why
     return ""
 

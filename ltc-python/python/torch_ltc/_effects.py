@@ -35,10 +35,11 @@ _NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PRECALL", "NOT_TAKEN")
 _CALLED_AFTER = sys.version_info < (3, 13)
 
 
-def changes(function: Any, owner: type | None = None) -> str:
+def changes(function: Any, owner: type | None, relied_on: list[tuple[str, Any, Any]]) -> str:
     """Why calls of a function may change something; empty where it is shown that they do not. `owner`: the class of
-    `self`, if the function is a method; `self` may be changed."""
-    return _Search(set()).of(function, owner, may_set=owner is not None)
+    `self`, if the function is a method; `self` may be changed. The places that the answer relies on are appended to
+    `relied_on`, as kind, holder and name: it holds as long as they hold what they do."""
+    return _Search(relied_on).of(function, owner, may_set=owner is not None)
 
 
 def is_iterator(x: Any) -> bool:
@@ -138,10 +139,18 @@ class _Place(NamedTuple):
 
 
 class _Search:
-    """One examination; `seen` is the code that was examined so far."""
+    """One examination."""
 
-    def __init__(self, seen: set[tuple[types.CodeType, bool]]) -> None:
-        self.seen = seen
+    def __init__(self, relied_on: list[tuple[str, Any, Any]]) -> None:
+        #: The code that was examined so far, and whether it may change `self`.
+        self.seen: set[tuple[types.CodeType, bool]] = set()
+        self.relied_on = relied_on
+
+    def _rely_on_name(self, place: _Place, name: str) -> None:
+        """The meaning of a global, or of a builtin function that no global hides, is relied on."""
+        self.relied_on.append(("entry", place.names, name))
+        if name not in place.names:
+            self.relied_on.append(("entry", vars(builtins), name))
 
     def of(self, function: Any, owner: type | None, may_set: bool = False) -> str:
         """As :func:`changes`; empty for code that is being examined already. `may_set`: `self` may be changed."""
@@ -159,6 +168,7 @@ class _Search:
         if (function.__code__, may_set) in self.seen:
             return ""
         self.seen.add((function.__code__, may_set))
+        self.relied_on.append(("function", function, None))
         cells = dict(zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ())))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             if is_iterator(value):
@@ -169,6 +179,8 @@ class _Search:
             for i, step in enumerate(steps):
                 called = steps[i + 1 : i + 3] if _CALLED_AFTER else steps[max(0, i - 2) : i]
                 if step.opname == "PUSH_NULL" and place.is_known(called):
+                    self._rely_on_name(place, called[0].argval)
+                    self.relied_on.append(("entry", vars(place.of_name(called[0].argval)), called[1].argval))
                     continue
                 if is_iterator(place.found(steps, i)):
                     return f"it may go on in {step.argval}{place.line(step)}"
@@ -191,6 +203,7 @@ class _Search:
             return f"it may change a value by {step.argrepr}"
         if name == "LOAD_GLOBAL" and "NULL" in step.argrepr:
             called = place.of_name(step.argval)
+            self._rely_on_name(place, step.argval)
             return "" if called in _MODULES else self.of(called, None)
         if name == "LOAD_SUPER_ATTR":
             return self._of_methods(place, step.argval)
@@ -199,12 +212,16 @@ class _Search:
             of_super = [(e.opname, e.argval) for e in earlier] == [("LOAD_GLOBAL", "super"), ("CALL", 0)]
             if place.is_own(before) or (of_super and place.owner is not None):
                 return self._of_methods(place, step.argval)
-            return "" if module in _MODULES else f"it calls {step.argval} of what it is given"
+            if before is None or module not in _MODULES:
+                return f"it calls {step.argval} of what it is given"
+            self._rely_on_name(place, before.argval)
+            self.relied_on.append(("entry", vars(module), step.argval))
         return ""
 
     def _of_methods(self, place: _Place, name: str) -> str:
         """The same for all methods with this name that the class of `self` has or inherits."""
         owners: tuple[type, ...] = place.owner.__mro__ if place.owner is not None else ()
+        self.relied_on.append(("lookup", place.owner, name))
         found: list[Callable[..., Any]] = [vars(owner)[name] for owner in owners if name in vars(owner)]
         whys = (self.of(function, place.owner, place.may_set) for function in found)
         return next(filter(None, whys), "" if found else f"it calls {name}, which its class does not have")

@@ -41,7 +41,7 @@ from torch_ltc._known import (
     namespace,
     takes_numbers,
 )
-from torch_ltc._names import BY_NAME, CodeNames, code_of, computes_unseen
+from torch_ltc._names import BY_NAME, CodeNames, code_of, computes_unseen, is_of_program
 from torch_ltc._parts import DESCRIPTORS
 from torch_ltc._places import owners
 from torch_ltc._runtime import is_leaf
@@ -180,7 +180,9 @@ class Reached(Spaces):
         """As :meth:`_reach`, for kinds of objects that are met less often."""
         code = frame.f_code
         if issubclass(kind, weakref.ref):
-            if old:
+            if old and is_of_program(frame) and not isinstance(x(), type):
+                self.refuse("it reads a weak reference, whose object a watch would keep alive", frame)
+            elif old:
                 self.note_place("referent", x, None, code)
             return (x(),) if kind is weakref.ref else (x(), *self._instance(x, kind, info, code, old))
         if kind is ContextVar:

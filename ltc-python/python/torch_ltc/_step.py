@@ -31,10 +31,11 @@ import torch
 
 from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
+from torch_ltc._call_class import CallClass
 from torch_ltc._changed_places import RENEWED
 from torch_ltc._changing_numbers import ChangingNumbers, floats
 from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations, past_dynamo
-from torch_ltc._history import DOUBLE_BACKWARD, INTERRUPTED, DoubleBackward
+from torch_ltc._history import INTERRUPTED
 from torch_ltc._host_program import HostProgram
 from torch_ltc._left_places import FoundValue, LeftPlaces
 from torch_ltc._masks import Masks
@@ -48,8 +49,9 @@ _MAX_UNKNOWN_PATHS = 3
 #: How many captures of one call class may fail to confirm an earlier one until the class is refused: captures that took
 #: the same path as an earlier one, and captures of which each took another path.
 _MAX_ATTEMPTS, _MAX_PATHS = 4, 6
-#: After this many captures, there has to be about one replay for each further one: a capture costs more than recording.
-_MAX_CAPTURES = 32
+#: A step may have this many captures that led to no replay, and one more for every so many replays: a capture costs
+#: some ten times what a replay saves.
+_MAX_CAPTURES, _REPLAYS_PER_CAPTURE = 32, 8
 #: Why a call is recorded although it could be captured at another time.
 _BUSY = "another thread was capturing a step"
 #: Why two captures are not of the same step, in the words of the Rust side (`ltc-torch/src/step.rs`).
@@ -59,9 +61,6 @@ _HELD = "somebody still holds what the step put another container in place of (a
 #: Why a call within a functorch transform is recorded: transforms have to see each operator.
 _TRANSFORMED = "it is called within a transform (torch.func.grad, vmap, jvp)"
 _transform_level = torch._C._functorch.maybe_current_level
-#: Which call after a refusal is captured again: the second after the first refusal, the eighth after the second, none
-#: after the third. The first calls of a program may do what later ones do not (DDP arranges its buckets in the second).
-_PAUSES = (8, 2)
 #: How many different objects of one class may be keyed by identity (they cannot be taken apart) until a call with one
 #: more of them is an obstacle.
 _MAX_OPAQUE = 8
@@ -78,47 +77,6 @@ _R = TypeVar("_R")
 
 class StaleStep(RuntimeError):
     """A replay would not have done what the step does (found by ``LTC_CHECK_STEPS``)."""
-
-
-class _CallClass:
-    """What is known of calls that one capture might serve: those with the same key, inputs of the same shapes, dtypes
-    and layouts, and the same state of the thread."""
-
-    def __init__(self) -> None:
-        #: Captures that wait to be confirmed by a later one, newest first.
-        self.captures: list[EarlierCapture] = []
-        #: Why calls of this class are recorded; empty where they may be captured.
-        self.refusal = ""
-        #: The last refusal, which stays when the refusal is lifted for another try.
-        self.last_refusal = ""
-        #: Which of the next calls tries a refused class again (0: none), and how many more tries there will be.
-        self.pause, self.retries = 0, len(_PAUSES)
-        #: What the last call of this class read.
-        self.reads: Reads | None = None
-        #: Whether the results of the last call had an autograd history.
-        self.has_history = False
-        #: Whether somebody differentiated a gradient of such a call again.
-        self.double_backward = DoubleBackward()
-
-    def refuse(self, why: str) -> str:
-        """Has calls of this class recorded from here on: for a few calls while there are retries left, then for good.
-        Returns the reason."""
-        self.refusal = self.last_refusal = why
-        self.retries -= 1
-        self.pause = _PAUSES[self.retries] if self.retries >= 0 else 0
-        return why
-
-    def is_refused(self) -> bool:
-        """Whether the next call is recorded without an attempt to capture it. Counts down the pause of a refusal."""
-        if self.double_backward.found:
-            self.refusal = DOUBLE_BACKWARD
-            return True
-        if self.refusal and self.pause:
-            self.pause -= 1
-            if not self.pause:
-                self.refusal = ""
-                return False
-        return bool(self.refusal)
 
 
 class CompiledStep(Generic[_P, _R]):
@@ -147,7 +105,7 @@ class CompiledStep(Generic[_P, _R]):
         self._keys: OrderedDict[Any, str] = OrderedDict()
         self._last_key = 0
         #: Call classes, by the number that the Rust side gave each.
-        self._classes: dict[int, _CallClass] = {}
+        self._classes: dict[int, CallClass] = {}
         #: The numbers that differ from call to call, and where the step finds them.
         self._changing = ChangingNumbers()
         #: What the last call of any class read: the best guess for the first call of a new class.
@@ -172,6 +130,7 @@ class CompiledStep(Generic[_P, _R]):
         self._checked = 0
         #: How many compared calls in a row took a path that no capture took.
         self._unknown_paths = 0
+        #: How many captures led to no replay.
         self._captures = 0
         #: How many calls that might have been captured raised an exception.
         self._raised = 0
@@ -328,10 +287,10 @@ class CompiledStep(Generic[_P, _R]):
         """Handles a call that no capture fits: it is recorded, and captured if that may let later calls be replayed."""
         class_id, gone = self._replays.classify(call.inputs, key)
         self._classes.pop(gone, None)
-        call_class = self._classes.setdefault(class_id, _CallClass())
+        call_class = self._classes.setdefault(class_id, CallClass())
         if call_class.is_refused():
             return self._record(call_class.refusal, call)
-        if self._captures > _MAX_CAPTURES + self.counts[0]:
+        if not self._may_capture(call_class):
             why = (
                 self._what_changes(call_class)
                 or "what it is given or reads changes from call to call, or programs run in between"
@@ -345,19 +304,25 @@ class CompiledStep(Generic[_P, _R]):
         finally:
             lock.release()
 
-    def _what_changes(self, call_class: _CallClass) -> str:
+    def _may_capture(self, call_class: CallClass) -> bool:
+        """Whether one more capture may be worth what it costs: captures of classes that came to be replayed are not
+        counted, so that a step may be called with many kinds of inputs, if they come again."""
+        return call_class.has_begun() or self._captures <= _MAX_CAPTURES + self.counts[0] // _REPLAYS_PER_CAPTURE
+
+    def _what_changes(self, call_class: CallClass) -> str:
         """What differs from call to call so that captures are never confirmed, in words; empty where nothing is
         found."""
         reads = call_class.reads
         if reads is None:
             return (
                 self._changing.why_not_lent(self._fn)
-                or "plain values it is given change from call to call: hand in tensors"
+                or f"its calls differ in sizes or plain values ({len(self._classes)} kinds), and few come again: pad to"
+                " a few sizes, and hand in tensors"
             )
         changes = reads.watch.changes()
         return f"{reads.places[changes[0]]} changes from call to call" if changes else ""
 
-    def _earlier_captures(self, class_id: int, call_class: _CallClass) -> list[EarlierCapture]:
+    def _earlier_captures(self, class_id: int, call_class: CallClass) -> list[EarlierCapture]:
         """The unconfirmed captures of this class for which everything they read is as it was. A capture that was
         replayed and no longer fitted is one of them: the call may confirm it again, or show what changed."""
         retired = self._replays.take_retired(class_id)
@@ -383,11 +348,13 @@ class CompiledStep(Generic[_P, _R]):
             for name in [name for name, was in before.items() if floats(now := holder.get(name)) and now != was]:
                 self._changing.add(holder, name)
 
-    def _capture(self, class_id: int, call_class: _CallClass, call: Call) -> Any:
+    def _capture(self, class_id: int, call_class: CallClass, call: Call) -> Any:
         """Records a call under survey, captures it where an earlier call tells what it reads, and compares the capture
         with an earlier one. Returns the call's result."""
         self._captures += 1
         self._recorded += 1
+        if call_class.tries is not None:
+            call_class.tries += 1
         found = self._earlier_captures(class_id, call_class)
         if not found and call_class.reads is not None:
             self._note_changed_numbers(call_class.reads)
@@ -420,7 +387,7 @@ class CompiledStep(Generic[_P, _R]):
             why += run.program.where_differs(program)
         return why
 
-    def _confirm(self, class_id: int, call_class: _CallClass, found: list[EarlierCapture], run: Run) -> bool:
+    def _confirm(self, class_id: int, call_class: CallClass, found: list[EarlierCapture], run: Run) -> bool:
         """Whether a new capture turned out to be of the same step as an earlier one. Then calls are replayed from it
         from here on; otherwise it is kept, so that the next capture can be compared with it. `found` are the earlier
         captures that could confirm it."""
@@ -455,7 +422,7 @@ class CompiledStep(Generic[_P, _R]):
         del call_class.captures[8:]
         return False
 
-    def _make_ready(self, class_id: int, call_class: _CallClass, reads: Reads, run: Run) -> bool:
+    def _make_ready(self, class_id: int, call_class: CallClass, reads: Reads, run: Run) -> bool:
         """Hands a confirmed capture to the Rust side, which replays calls of this class from here on. Returns whether
         that was possible."""
         why = run.attach_backward()
@@ -467,6 +434,8 @@ class CompiledStep(Generic[_P, _R]):
             self._replays.forget(run.step)
             return False
         self._refusal = "" if self._refusal in (_BUSY, call_class.last_refusal) else self._refusal
+        self._captures -= call_class.tries or 0
+        call_class.tries = None
         self._unknown_paths = 0
         for other in call_class.captures:  # paths that the step takes now and then
             other.attempts = 0

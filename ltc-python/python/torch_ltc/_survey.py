@@ -353,10 +353,13 @@ class Survey(Errors):
             return self.refuse("it runs a coroutine", frame)
         call = repeatable(frame, self.sets_modes) if self._on_repeatable is not None else None
         if call is not None and self._on_repeatable is not None and self.is_older(call[1][0]):
-            if why := own_changes(call[1][0]):
+            relied_on: list[tuple[str, Any, Any]] = []
+            if why := own_changes(call[1][0], relied_on):
                 return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
             if isinstance(call[1][0], torch.nn.Module):
                 self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
+            for place in relied_on:
+                self.note_place(*place, code)
             self._repeats = (frame, self._on_repeatable(*call))
             return
         if is_of_program(frame) and (ends := self.on_program_frame()):
