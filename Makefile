@@ -161,6 +161,7 @@ miri:
 	@cargo +nightly miri --version >/dev/null 2>&1 || \
 		{ echo "make miri: Miri is not installed (rustup toolchain install nightly --component miri)" >&2; exit 1; }
 	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test -p ltc-ir --lib --test recycled_nodes --test verifier --test properties
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-backend --lib
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-core --test a_session_over_a_backend_without_numerics
 	LTC_ISA=portable INSTA_WORKSPACE_ROOT=$(CURDIR) MIRIFLAGS=-Zmiri-disable-isolation \
 		cargo +nightly miri test -p ltc-kernels --lib --test loops \

@@ -69,7 +69,7 @@ pub const SETTINGS: &[Setting] = &[
         "LTC_OVERLAP",
         Switch,
         "on",
-        "Run programs that could use every processor on one, beside their caller, where that is measured to be faster.",
+        "Run programs that could use every processor on one, beside their caller, where that is expected to be faster.",
     ),
     setting("LTC_REUSE_NODES", Switch, "on", "Record a step into the nodes of the last one."),
     setting("LTC_DONATION", Switch, "on", "Let programs reuse the memory of inputs nobody holds any more."),

@@ -1,21 +1,24 @@
-"""The code of docs/python.md runs, block after block, as a reader would type it."""
+"""The code of docs/python.md and of the package's README runs, block after block, as a reader would type it."""
 
 import re
 from pathlib import Path
 
+import pytest
 import torch_ltc
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "python.md"
+PACKAGE = Path(__file__).parent.parent
+PAGE = PACKAGE.parent / "docs" / "python.md"
 
 
-def test_the_page_runs(tmp_path):
-    text = PAGE.read_text()
+@pytest.mark.parametrize("page, count", [(PAGE, 11), (PACKAGE / "README.md", 1)], ids=["guide", "readme"])
+def test_the_page_runs(page, count, tmp_path):
+    text = page.read_text()
     names = {"path": tmp_path / "model.pt"}
     blocks = [(m.start(), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
-    assert len(blocks) == 11
+    assert len(blocks) == count
     for start, code in blocks:
         # Lines of errors are those of the page.
-        exec(compile("\n" * (text[:start].count("\n") + 1) + code, str(PAGE), "exec"), names)
+        exec(compile("\n" * (text[:start].count("\n") + 1) + code, str(page), "exec"), names)
 
 
 def test_every_module_and_function_is_mentioned():
