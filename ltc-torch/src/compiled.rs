@@ -18,7 +18,8 @@ pub struct Compiled<F> {
 /// handed in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode,
 /// autocast, ...), which inputs require gradients, and whether gradients that the step left are still there, is
 /// compared at each call. Results with a history are recorded each time: return `detach()`. So are steps that draw from
-/// the CPU's generator.
+/// the CPU's generator, and steps with `tch`'s Adam, which computes other numbers at each call from the steps that it
+/// counts, and nobody hands these in. Steps with its SGD and RMSprop are replayed.
 ///
 /// ```
 /// # fn main() -> Result<(), ltc_torch::Error> {
