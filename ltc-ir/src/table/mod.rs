@@ -3,8 +3,10 @@
 //! The rows are data (`ltc-ir/ops.toml`), checked and turned into constants by `cargo xtask codegen`. Operators without
 //! a row are recorded all the same, from their dispatcher schema, with shapes from libtorch's own meta functions.
 
+mod defaults;
 mod generated;
 
+pub use defaults::shown;
 pub use generated::OpCode;
 
 use crate::{
