@@ -98,6 +98,10 @@ fn randperm(k: &Kernel<'_>) -> Answer {
 fn dropout(k: &Kernel<'_>) -> Answer {
     let (x, p) = (k.floats(0)?, k.float(1, 0.5));
     let mut g = k.generator()?;
+    if k.call.args.get(2) == Some(&ltc_ir::Arg::Bool(false)) {
+        let all = x.mapv(|_| 1.0);
+        return Ok(vec![Data::Float(x), Data::Float(all), Data::State(g.0)]);
+    }
     let keep = x.mapv(|_| f64::from(u8::from(g.uniform() >= p)));
     let scale = if p >= 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
     Ok(vec![Data::Float(x * &keep * scale), Data::Float(keep), Data::State(g.0)])

@@ -7,6 +7,7 @@
 //! libtorch's.
 
 mod factory;
+mod loss;
 mod matmul;
 mod movement;
 mod norm;
@@ -105,7 +106,8 @@ use by_result;
 
 /// The kernel of an operator of the table.
 fn kernel(code: OpCode) -> Option<Compute> {
-    let families = [factory::kernel, matmul::kernel, movement::kernel, norm::kernel, pool::kernel, reduce::kernel];
+    let families =
+        [factory::kernel, loss::kernel, matmul::kernel, movement::kernel, norm::kernel, pool::kernel, reduce::kernel];
     families.iter().find_map(|family| family(code))
 }
 
@@ -148,14 +150,6 @@ fn lower(graph: &Graph, node: &GraphNode) -> Result<RefInstr, BackendError> {
         }
         if planes && !node.results()[0].dtype().is_floating() {
             return Err(refuse(node, "the reference backend convolves and pools floats only"));
-        }
-        let transposed = match row.code {
-            OpCode::Convolution => node.args().nth(6),
-            OpCode::ConvolutionBackward => node.args().nth(7),
-            _ => None,
-        };
-        if transposed == Some(Arg::Bool(true)) {
-            return Err(refuse(node, "the reference backend has no transposed convolution"));
         }
         let masks = matches!(row.code, OpCode::IndexTensor | OpCode::IndexPut);
         if masks && node.operands.iter().any(|&o| graph.layout(o).dtype() == DType::Bool) {

@@ -1,7 +1,7 @@
 //! Elements that change place.
 
 use ltc_ir::{OpCode as O, OwnedView};
-use ndarray::{ArrayD, Axis};
+use ndarray::{ArrayD, Axis, Dimension};
 
 use super::{
     Answer, Compute, Kernel, by_result,
@@ -30,6 +30,7 @@ pub(super) fn kernel(code: O) -> Option<Compute> {
         O::Topk => by_result!(topk),
         O::ConstantPadNd => by_result!(pad),
         O::SelectBackward | O::SliceBackward | O::DiagonalBackward => view_backward,
+        O::UnfoldBackward => unfold_backward,
         _ => return None,
     })
 }
@@ -114,12 +115,14 @@ fn embedding_backward(k: &Kernel<'_>) -> Answer {
     let [count, width] = k.results[0].sizes() else { return Err("a matrix was recorded".into()) };
     let mut out = ndarray::Array2::<f64>::zeros((*count as usize, *width as usize));
     let values: Vec<f64> = grad.iter().copied().collect();
+    let times = |i: i64| index.iter().filter(|&&j| j == i).count() as f64;
     for (row, &i) in values.chunks((*width).max(1) as usize).zip(index.iter()) {
         if i == k.call.int(3, -1) {
             continue;
         }
+        let share = if k.call.bool(4) { 1.0 / times(i) } else { 1.0 };
         let mut to = out.row_mut(place(i, *count as usize)?);
-        to.iter_mut().zip(row).for_each(|(a, b)| *a += b);
+        to.iter_mut().zip(row).for_each(|(a, b)| *a += b * share);
     }
     Ok(vec![Data::Float(out.into_dyn())])
 }
@@ -299,6 +302,19 @@ fn view_backward(k: &Kernel<'_>) -> Answer {
     let grad = Value { layout: grad.layout.clone(), data: spread(&grad.data, &part.sizes)? };
     let written = base.write_view(&grad, &part.layout(), part.offset as usize).ok_or("a view outside of its base")?;
     Ok(vec![written.data])
+}
+
+/// Windows added back to where they were.
+fn unfold_backward(k: &Kernel<'_>) -> Answer {
+    let (grad, layout) = (k.floats(0)?, &k.results[0]);
+    let (dim, step) = (k.dim(2, layout.rank())?, k.call.int(4, 1) as usize);
+    let mut out = ArrayD::<f64>::zeros(shape(layout.sizes()));
+    for (at, g) in grad.indexed_iter() {
+        let mut to = at.slice()[..layout.rank()].to_vec();
+        to[dim] = to[dim] * step + at[layout.rank()];
+        out[ndarray::IxDyn(&to)] += g;
+    }
+    Ok(vec![Data::Float(out)])
 }
 
 fn spread(data: &Data, sizes: &[i64]) -> Result<Data, String> {

@@ -13,6 +13,8 @@ pub(super) fn kernel(code: O) -> Option<Compute> {
         O::NativeBatchNorm => batch_norm_of_running,
         O::NativeBatchNormBackward => batch_norm_backward,
         O::NativeLayerNormBackward => layer_norm_backward,
+        O::NativeGroupNorm => group_norm,
+        O::NativeGroupNormBackward => group_norm_backward,
         O::NllLossForward => nll_loss,
         O::NllLossBackward => nll_loss_backward,
         O::MseLoss => mse_of_each,
@@ -103,6 +105,52 @@ fn layer_norm_backward(k: &Kernel<'_>) -> Answer {
     }
     let parts = vec![array(k.need(1)?.layout.sizes(), gx)?, array(&shape, gw)?, array(&shape, gb)?];
     Ok(wanted(k, 7, parts))
+}
+
+/// Images, channels, elements of a channel, groups: the arguments of group norms, which begin at `from`.
+fn groups(k: &Kernel<'_>, from: usize) -> [usize; 4] {
+    [0, 1, 2, 3].map(|i| k.call.int(from + i, 1) as usize)
+}
+
+fn group_norm(k: &Kernel<'_>) -> Answer {
+    let (x, [n, channels, inner, groups], eps) = (k.floats(0)?, groups(k, 3), k.float(7, 1e-5));
+    let (weight, bias) = (parameter(k, 1, channels, 1.0), parameter(k, 2, channels, 0.0));
+    let each = channels / groups;
+    let (mut y, mut means, mut inverses) = (vec![], vec![], vec![]);
+    for (row, values) in rows(&x, each * inner).iter().enumerate() {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64;
+        let inverse = 1.0 / (variance + eps).sqrt();
+        let first = row % groups * each;
+        let of = |(i, v): (usize, &f64)| (v - mean) * inverse * weight[first + i / inner] + bias[first + i / inner];
+        y.extend(values.iter().enumerate().map(of));
+        means.push(mean);
+        inverses.push(inverse);
+    }
+    let statistics = [n as i64, groups as i64];
+    Ok(vec![array(k.results[0].sizes(), y)?, array(&statistics, means)?, array(&statistics, inverses)?])
+}
+
+fn group_norm_backward(k: &Kernel<'_>) -> Answer {
+    let (g, x, [_, channels, inner, groups]) = (k.floats(0)?, k.floats(1)?, groups(k, 5));
+    let (means, inverses, weight) = (k.floats(2)?, k.floats(3)?, parameter(k, 4, channels, 1.0));
+    let (each, count) = (channels / groups, (channels / groups * inner) as f64);
+    let (mut gx, mut gw, mut gb) = (vec![], vec![0.0; channels], vec![0.0; channels]);
+    let statistics = means.iter().zip(inverses.iter());
+    let lanes = rows(&g, each * inner).into_iter().zip(rows(&x, each * inner)).zip(statistics);
+    for (row, ((gr, xr), (mean, inverse))) in lanes.enumerate() {
+        let channel = |i: usize| row % groups * each + i / inner;
+        let normal: Vec<f64> = xr.iter().map(|v| (v - mean) * inverse).collect();
+        let scaled: Vec<f64> = gr.iter().enumerate().map(|(i, g)| g * weight[channel(i)]).collect();
+        let first = scaled.iter().sum::<f64>() / count;
+        let second = scaled.iter().zip(&normal).map(|(a, b)| a * b).sum::<f64>() / count;
+        gx.extend(scaled.iter().zip(&normal).map(|(s, n)| (s - first - n * second) * inverse));
+        for (i, g) in gr.iter().enumerate() {
+            gw[channel(i)] += g * normal[i];
+            gb[channel(i)] += g;
+        }
+    }
+    Ok(wanted(k, 9, vec![array(k.need(1)?.layout.sizes(), gx)?, vector(gw), vector(gb)]))
 }
 
 /// Each row's class, if it counts, with its weight.

@@ -44,8 +44,12 @@ impl V {
     }
 }
 
-/// Both operands with the sizes they broadcast to.
-fn together<A: Clone, B: Clone, R>(a: &ArrayD<A>, b: &ArrayD<B>, f: impl Fn(&A, &B) -> R) -> Result<ArrayD<R>, String> {
+/// A function of both operands' elements, over the sizes they broadcast to.
+pub(super) fn together<A: Clone, B: Clone, R>(
+    a: &ArrayD<A>,
+    b: &ArrayD<B>,
+    f: impl Fn(&A, &B) -> R,
+) -> Result<ArrayD<R>, String> {
     let n = a.ndim().max(b.ndim());
     let at = |s: &[usize], d: usize| if d + s.len() < n { 1 } else { s[d + s.len() - n] };
     let sizes: Vec<usize> = (0..n)

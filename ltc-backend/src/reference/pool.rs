@@ -1,4 +1,4 @@
-//! Convolutions and pooling over planes.
+//! Convolutions and pooling over planes, and gates.
 
 use ltc_ir::OpCode as O;
 use ndarray::{Array2, Array4, ArrayD, Axis, Ix4, Slice};
@@ -16,6 +16,10 @@ pub(super) fn kernel(code: O) -> Option<Compute> {
         O::MaxPool2dWithIndicesBackward => max_pool_backward,
         O::AvgPool2d => avg_pool,
         O::AvgPool2dBackward => avg_pool_backward,
+        O::UnderscoreAdaptiveAvgPool2d => adaptive_avg_pool,
+        O::UnderscoreAdaptiveAvgPool2dBackward => adaptive_avg_pool_backward,
+        O::Glu => glu,
+        O::GluBackward => glu_backward,
         _ => return None,
     })
 }
@@ -115,23 +119,80 @@ fn rows_of(weight: &Array4<f64>, group: usize, groups: usize) -> Array2<f64> {
     Array2::from_shape_vec((each, c * h * w), flat).unwrap_or_default()
 }
 
+/// How planes and what a window makes of them are shaped.
+struct Convolution<'a> {
+    window: Window,
+    weight: &'a Array4<f64>,
+    groups: usize,
+}
+
+impl Convolution<'_> {
+    /// Channels of a group of planes, and of what the window makes of them.
+    fn channels(&self) -> (usize, usize) {
+        (self.weight.dim().1, self.weight.dim().0 / self.groups)
+    }
+
+    fn rows(&self, y: &Array4<f64>, image: usize, group: usize) -> Result<Array2<f64>, String> {
+        let (_, outputs) = self.channels();
+        let flat: Vec<f64> = channels(y, image, group * outputs, outputs).iter().copied().collect();
+        Array2::from_shape_vec((outputs, y.dim().2 * y.dim().3), flat).map_err(|e| e.to_string())
+    }
+
+    /// The window's products at these many places.
+    fn forward(&self, x: &Array4<f64>, out: [usize; 2]) -> Array4<f64> {
+        let (inputs, outputs) = self.channels();
+        let mut y = Array4::zeros((x.dim().0, outputs * self.groups, out[0], out[1]));
+        for n in 0..x.dim().0 {
+            for g in 0..self.groups {
+                let columns = self.window.columns(channels(x, n, g * inputs, inputs), out);
+                let product = rows_of(self.weight, g, self.groups).dot(&columns);
+                let mut image = y.index_axis_mut(Axis(0), n);
+                let mut part = image.slice_axis_mut(Axis(0), Slice::from(g * outputs..(g + 1) * outputs));
+                part.iter_mut().zip(product.iter()).for_each(|(a, b)| *a = *b);
+            }
+        }
+        y
+    }
+
+    /// What the window made, back at the places of planes of this size.
+    fn back(&self, y: &Array4<f64>, size: [usize; 2]) -> Result<Array4<f64>, String> {
+        let (inputs, _) = self.channels();
+        let mut x = Array4::zeros((y.dim().0, inputs * self.groups, size[0], size[1]));
+        for n in 0..y.dim().0 {
+            for g in 0..self.groups {
+                let columns = rows_of(self.weight, g, self.groups).t().dot(&self.rows(y, n, g)?);
+                let mut image = x.index_axis_mut(Axis(0), n);
+                let part = image.slice_axis_mut(Axis(0), Slice::from(g * inputs..(g + 1) * inputs));
+                self.window.add_columns(part, &columns, [y.dim().2, y.dim().3]);
+            }
+        }
+        Ok(x)
+    }
+
+    /// The weight's gradient, of planes and the gradient of what the window made, or of that and their gradient.
+    fn of_weight(&self, x: &Array4<f64>, y: &Array4<f64>) -> Result<Array4<f64>, String> {
+        let (inputs, outputs) = self.channels();
+        let mut gw = Array4::zeros(self.weight.dim());
+        for n in 0..x.dim().0 {
+            for g in 0..self.groups {
+                let columns = self.window.columns(channels(x, n, g * inputs, inputs), [y.dim().2, y.dim().3]);
+                let product = self.rows(y, n, g)?.dot(&columns.t());
+                let mut part = gw.slice_axis_mut(Axis(0), Slice::from(g * outputs..(g + 1) * outputs));
+                part.iter_mut().zip(product.iter()).for_each(|(a, b)| *a += b);
+            }
+        }
+        Ok(gw)
+    }
+}
+
 fn convolution(k: &Kernel<'_>) -> Answer {
     let (x, weight) = (planes(k, 0)?, planes(k, 1)?);
     let (window, groups) = convolution_window(k, &weight, 3);
-    let sizes: Vec<usize> = k.results[0].sizes().iter().map(|&s| s as usize).collect();
-    let (out, inputs, outputs) = ([sizes[2], sizes[3]], weight.dim().1, sizes[1] / groups);
-    let mut y = Array4::zeros((sizes[0], sizes[1], sizes[2], sizes[3]));
-    for n in 0..sizes[0] {
-        for g in 0..groups {
-            let columns = window.columns(channels(&x, n, g * inputs, inputs), out);
-            let product = rows_of(&weight, g, groups).dot(&columns);
-            for (o, row) in product.axis_iter(Axis(0)).enumerate() {
-                let mut image = y.index_axis_mut(Axis(0), n);
-                let mut plane = image.index_axis_mut(Axis(0), g * outputs + o);
-                plane.iter_mut().zip(row.iter()).for_each(|(a, b)| *a = *b);
-            }
-        }
-    }
+    let convolution = Convolution { window, weight: &weight, groups };
+    let sizes = shape(k.results[0].sizes());
+    let out = [sizes[2], sizes[3]];
+    // A transposed one is another's gradient.
+    let mut y = if k.call.bool(6) { convolution.back(&x, out)? } else { convolution.forward(&x, out) };
     if let Some(bias) = k.operand(2) {
         for (c, b) in bias.data.floats().iter().enumerate() {
             y.index_axis_mut(Axis(1), c).mapv_inplace(|v| v + b);
@@ -143,21 +204,13 @@ fn convolution(k: &Kernel<'_>) -> Answer {
 fn convolution_backward(k: &Kernel<'_>) -> Answer {
     let (grad, x, weight) = (planes(k, 0)?, planes(k, 1)?, planes(k, 2)?);
     let (window, groups) = convolution_window(k, &weight, 4);
-    let (batch, all, h, w) = grad.dim();
-    let (out, inputs, outputs) = ([h, w], weight.dim().1, all / groups);
-    let (mut gx, mut gw) = (Array4::zeros(x.dim()), Array4::zeros(weight.dim()));
-    for n in 0..batch {
-        for g in 0..groups {
-            let flat: Vec<f64> = channels(&grad, n, g * outputs, outputs).iter().copied().collect();
-            let rows = Array2::from_shape_vec((outputs, h * w), flat).map_err(|e| e.to_string())?;
-            let columns = window.columns(channels(&x, n, g * inputs, inputs), out);
-            let mut part = gw.slice_axis_mut(Axis(0), Slice::from(g * outputs..(g + 1) * outputs));
-            part.iter_mut().zip(rows.dot(&columns.t()).iter()).for_each(|(a, b)| *a += b);
-            let back = rows_of(&weight, g, groups).t().dot(&rows);
-            let mut image = gx.index_axis_mut(Axis(0), n);
-            window.add_columns(image.slice_axis_mut(Axis(0), Slice::from(g * inputs..(g + 1) * inputs)), &back, out);
-        }
-    }
+    let convolution = Convolution { window, weight: &weight, groups };
+    let size = [x.dim().2, x.dim().3];
+    let (gx, gw) = if k.call.bool(7) {
+        (convolution.forward(&grad, size), convolution.of_weight(&grad, &x)?)
+    } else {
+        (convolution.back(&grad, size)?, convolution.of_weight(&x, &grad)?)
+    };
     let bias = grad.sum_axis(Axis(3)).sum_axis(Axis(2)).sum_axis(Axis(0)).into_dyn();
     let parts = [gx.into_dyn(), gw.into_dyn(), bias];
     let mask = k.call.bools(10);
@@ -251,4 +304,59 @@ fn avg_pool_backward(k: &Kernel<'_>) -> Answer {
         }
     }
     Ok(vec![Data::Float(out.into_dyn())])
+}
+
+/// The places along one dimension that are averaged to one place of the output.
+fn share(out: usize, outs: usize, size: usize) -> std::ops::Range<usize> {
+    out * size / outs..((out + 1) * size).div_ceil(outs)
+}
+
+/// The places of a plane that are averaged to one place of the output.
+fn shares(out: [usize; 2], outs: [usize; 2], size: [usize; 2]) -> Vec<[usize; 2]> {
+    let [rows, columns] = [0, 1].map(|d| share(out[d], outs[d], size[d]));
+    rows.flat_map(|y| columns.clone().map(move |z| [y, z])).collect()
+}
+
+fn adaptive_avg_pool(k: &Kernel<'_>) -> Answer {
+    let x = planes(k, 0)?;
+    let (_, _, h, w) = x.dim();
+    let sizes = shape(k.results[0].sizes());
+    let outs = [sizes[2], sizes[3]];
+    let array = ArrayD::from_shape_fn(sizes, |at| {
+        let places = shares([at[2], at[3]], outs, [h, w]);
+        places.iter().map(|&[y, z]| x[[at[0], at[1], y, z]]).sum::<f64>() / places.len() as f64
+    });
+    Ok(vec![Data::Float(array)])
+}
+
+fn adaptive_avg_pool_backward(k: &Kernel<'_>) -> Answer {
+    let (grad, mut out) = (planes(k, 0)?, planes(k, 1)?);
+    out.fill(0.0);
+    let (outs, size) = ([grad.dim().2, grad.dim().3], [out.dim().2, out.dim().3]);
+    for ((n, c, y, z), g) in grad.indexed_iter() {
+        let places = shares([y, z], outs, size);
+        places.iter().for_each(|&[a, b]| out[[n, c, a, b]] += g / places.len() as f64);
+    }
+    Ok(vec![Data::Float(out.into_dyn())])
+}
+
+/// The halves of an operand along a dimension; the second one as the gate it is.
+fn halves(k: &Kernel<'_>, argument: usize, dim_at: usize) -> Result<(usize, ArrayD<f64>, ArrayD<f64>), String> {
+    let x = k.floats(argument)?;
+    let dim = k.dim(dim_at, x.ndim())?;
+    let (first, second) = x.view().split_at(Axis(dim), x.shape()[dim] / 2);
+    Ok((dim, first.to_owned(), second.mapv(|v| 1.0 / (1.0 + (-v).exp()))))
+}
+
+fn glu(k: &Kernel<'_>) -> Answer {
+    let (_, x, gate) = halves(k, 0, 1)?;
+    Ok(vec![Data::Float(x * gate)])
+}
+
+fn glu_backward(k: &Kernel<'_>) -> Answer {
+    let (dim, x, gate) = halves(k, 1, 2)?;
+    let of_first = k.floats(0)? * &gate;
+    let of_second = &of_first * &x * gate.mapv(|s| 1.0 - s);
+    let both = ndarray::concatenate(Axis(dim), &[of_first.view(), of_second.view()]);
+    both.map(|a| vec![Data::Float(a)]).map_err(|e| e.to_string())
 }

@@ -27,6 +27,8 @@ pub(super) fn kernel(code: O) -> Option<Compute> {
         O::Argmin => |k| place(k, |a, b| a < b, |a, b| a < b),
         O::MaxDim => by_result!(with_index, |a, b| a > b),
         O::MinDim => by_result!(with_index, |a, b| a < b),
+        O::MedianDim => by_result!(with_place, median),
+        O::Mode => by_result!(with_place, mode),
         O::Cumsum => by_result!(cumsum),
         _ => return None,
     })
@@ -95,7 +97,8 @@ fn norm(k: &Kernel<'_>) -> Answer {
     fold(k, None, |v: &[f64]| match p {
         0.0 => v.iter().filter(|x| **x != 0.0).count() as f64,
         p if p.is_infinite() => {
-            v.iter().fold(0.0, |a, x| if a.is_nan() || x.is_nan() { f64::NAN } else { a.max(x.abs()) })
+            let (start, pick) = if p > 0.0 { (0.0, f64::max as fn(f64, f64) -> f64) } else { (p.abs(), f64::min as _) };
+            v.iter().fold(start, |a, x| if a.is_nan() || x.is_nan() { f64::NAN } else { pick(a, x.abs()) })
         }
         p => v.iter().map(|x| x.abs().powf(p)).sum::<f64>().powf(1.0 / p),
     })
@@ -125,10 +128,30 @@ fn place(k: &Kernel<'_>, of_floats: fn(f64, f64) -> bool, of_ints: fn(Integer, I
 }
 
 fn with_index<T: Element>(k: &Kernel<'_>, better: fn(T, T) -> bool) -> Answer {
+    with_place(k, |v: &[T]| best(v, better))
+}
+
+/// The place of the lower median; of a NaN, if there is one.
+fn median<T: Element>(v: &[T]) -> usize {
+    let mut order: Vec<usize> = (0..v.len()).collect();
+    order.sort_by(|&a, &b| v[a].partial_cmp(&v[b]).unwrap_or_else(|| v[a].is_nan().cmp(&v[b].is_nan())));
+    let nan = v.iter().position(|x| x.is_nan());
+    nan.or(order.get(v.len().saturating_sub(1) / 2).copied()).unwrap_or_default()
+}
+
+/// The last place of the most frequent element, of the smallest one among equally frequent ones.
+fn mode<T: Element>(v: &[T]) -> usize {
+    let times = |i: usize| v.iter().filter(|&&x| x == v[i]).count();
+    let better = |i: usize, best: usize| (times(i), v[best]) >= (times(best), v[i]);
+    (1..v.len()).fold(0, |best, i| if better(i, best) { i } else { best })
+}
+
+/// Elements and their places, one for each lane.
+fn with_place<T: Element>(k: &Kernel<'_>, pick: impl Fn(&[T]) -> usize) -> Answer {
     let x = k.array::<T>(0)?;
     let mask = folded(k, Some(1), x.ndim())?;
     let lanes = lanes(&x, &mask);
-    let places: Vec<usize> = lanes.iter().map(|v| best(v, better)).collect();
+    let places: Vec<usize> = lanes.iter().map(|v| pick(v)).collect();
     let values = lanes.iter().zip(&places).map(|(v, &i)| v.get(i).copied().unwrap_or_default()).collect();
     let places = places.into_iter().map(|i| Wrapping(i as i64)).collect();
     Ok(vec![result::<T>(k, 0, values)?, result(k, 1, places)?])
