@@ -41,6 +41,8 @@ mod undo;
 mod wait;
 
 pub use argument::{Argument, Arguments};
+#[doc(hidden)]
+pub use autodiff::told as gradients_told;
 pub use autodiff::{GradOptions, NoGradGuard, grad, is_enabled as is_grad_enabled, no_grad};
 pub use cell::DataCell;
 pub use config::Config;

@@ -136,7 +136,10 @@ fn same(a: &Arc<Source>, b: &Arc<Source>) -> bool {
 /// Gradients of a node's operands.
 fn gradients(node: &Node, given: &Given) -> Result<Gradients, Error> {
     let saved = Saved::new(node, given);
-    if node.code.row().gradients.is_empty() { rules::gradients(&saved) } else { expr::gradients(&saved) }
+    let by_table = !node.code.row().gradients.is_empty();
+    let found = if by_table { expr::gradients(&saved)? } else { rules::gradients(&saved)? };
+    saved.check(&found)?;
+    Ok(found)
 }
 
 /// Summed over the dimensions the operand was broadcast along, in its dtype.

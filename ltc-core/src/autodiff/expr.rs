@@ -9,25 +9,40 @@ use smallvec::SmallVec;
 use super::saved::{Gradients, Saved};
 use crate::{Error, LazyTensor};
 
-/// Parsed expressions of an operator, by argument.
-type Exprs = Arc<Vec<(usize, Expr)>>;
+/// Parsed expressions of an operator.
+#[derive(Default)]
+struct Exprs {
+    /// By argument.
+    list: Vec<(usize, Expr)>,
+    /// Arguments they take account of, a bit each.
+    takes: u64,
+}
 
-fn exprs(code: OpCode) -> Exprs {
+fn exprs(code: OpCode) -> Arc<Exprs> {
     thread_local! {
-        static PARSED: RefCell<FxHashMap<OpCode, Exprs>> = RefCell::default();
+        static PARSED: RefCell<FxHashMap<OpCode, Arc<Exprs>>> = RefCell::default();
     }
     PARSED.with_borrow_mut(|all| all.entry(code).or_insert_with(|| Arc::new(parse(code))).clone())
 }
 
-fn parse(code: OpCode) -> Vec<(usize, Expr)> {
+fn parse(code: OpCode) -> Exprs {
     let row = code.row();
     let names: Vec<&str> = row.arguments.iter().map(|a| a.name).chain(["grad", "result"]).collect();
-    let expr = |(argument, text): &(&str, &str)| {
-        let at = names.iter().position(|n| n == argument)?;
+    let mut parsed = Exprs::default();
+    for (argument, text) in row.gradients {
         // Checked when the table was generated.
-        Some((at, Expr::parse(text, &names).ok()?))
-    };
-    row.gradients.iter().filter_map(expr).collect()
+        let (Some(at), Ok(expr)) = (names.iter().position(|n| n == argument), Expr::parse(text, &names)) else {
+            continue;
+        };
+        parsed.list.push((at, expr));
+    }
+    for (i, spec) in row.arguments.iter().enumerate() {
+        let named = parsed.list.iter().any(|(at, expr)| *at == i || expr.reads(i));
+        if named || row.gradients_without.iter().any(|(name, _)| *name == spec.name) {
+            parsed.takes |= 1 << i;
+        }
+    }
+    parsed
 }
 
 /// A value of an expression.
@@ -43,10 +58,11 @@ enum V {
 pub(super) fn gradients(saved: &Saved<'_>) -> Result<Gradients, Error> {
     let mut out = SmallVec::from_elem(None, saved.inputs().len());
     let count = saved.args().len();
-    for (argument, expr) in exprs(saved.code()).iter() {
-        let Some(operand) = saved.operand_of(*argument).filter(|&o| saved.inputs()[o].requires_grad()) else {
-            continue;
-        };
+    let exprs = exprs(saved.code());
+    saved.takes(exprs.takes);
+    for (argument, expr) in &exprs.list {
+        let operand = saved.args().get(*argument).and_then(|arg| saved.operand_of(arg));
+        let Some(operand) = operand.filter(|&o| saved.inputs()[o].requires_grad()) else { continue };
         let input = |i: usize| -> Result<V, Error> {
             match i.checked_sub(count) {
                 Some(0) => Ok(V::Tensor(saved.grad(0)?)),
@@ -73,7 +89,12 @@ fn argument_value(saved: &Saved<'_>, i: usize) -> Result<V, Error> {
     Ok(match saved.args()[i] {
         Arg::Tensor { operand: Some(o), .. } => V::Tensor(saved.inputs()[o].clone()),
         Arg::None => V::Absent,
-        _ => V::Number(saved.number(i).unwrap_or(Scalar::Float(f64::NAN))),
+        arg => {
+            let row = saved.code().row();
+            let (op, name) = (row.name, row.arguments[i].name);
+            let no_number = || Error::NoGradient(format!("{op}: a gradient reads `{name}`, which is no number"));
+            V::Number(saved.number_of(arg).ok_or_else(no_number)?)
+        }
     })
 }
 
@@ -197,6 +218,7 @@ fn apply_tensors(f: Func, v: &[V]) -> Result<LazyTensor, Error> {
         Func::Exp => t.exp(),
         Func::Exp2 => t.exp2(),
         Func::Log => t.log(),
+        Func::Log1p => t.log1p(),
         Func::Sin => t.sin(),
         Func::Cos => t.cos(),
         Func::Sinh => t.sinh(),

@@ -137,6 +137,46 @@ impl Drop for Node {
     }
 }
 
+/// What the gradients' own tests ask.
+#[doc(hidden)]
+pub mod told {
+    use std::collections::BTreeMap;
+
+    use ltc_ir::{Arg, OpCode, table::ArgSpec};
+
+    use super::{LazyTensor, Node, Source, rules, saved};
+
+    /// Arguments that gradients of an operator may depend on; `None` where it has none.
+    pub fn arguments_of_gradients(code: OpCode) -> Option<Vec<&'static str>> {
+        let row = code.row();
+        let has = !row.gradients.is_empty() || rules::has(code);
+        has.then(|| row.arguments.iter().filter(|a| !saved::only_places(a)).map(|a| a.name).collect())
+    }
+
+    /// Each call that a gradient of this tensor flows through, with its arguments that are not at their defaults. Of
+    /// flags without a default, those that are set.
+    pub fn calls_behind(t: &LazyTensor) -> Vec<(OpCode, Vec<&'static str>)> {
+        let mut found = BTreeMap::new();
+        let mut work = vec![t.clone()];
+        while let Some(t) = work.pop() {
+            let Some(Source::Result { node, .. }) = t.edge().0.as_deref() else { continue };
+            if found.insert(node.id, (node.code, given(node))).is_none() {
+                work.extend(node.inputs.iter().cloned());
+            }
+        }
+        found.into_values().collect()
+    }
+
+    fn given(node: &Node) -> Vec<&'static str> {
+        let args: Vec<Arg<'_>> = node.signature.args().collect();
+        let pairs = node.code.row().arguments.iter().zip(&args);
+        let is_given = |(spec, arg): &(&ArgSpec, &Arg<'_>)| {
+            !spec.is_default(arg, &node.numbers) && (spec.default.is_some() || **arg != Arg::Bool(false))
+        };
+        pairs.filter(is_given).map(|(spec, _)| spec.name).collect()
+    }
+}
+
 impl LazyTensor {
     /// Whether gradients reach this tensor.
     pub fn requires_grad(&self) -> bool {

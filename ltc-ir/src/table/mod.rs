@@ -157,6 +157,8 @@ pub struct Row {
     pub reduce: Option<Reduce>,
     /// Gradients by argument, over the arguments' names, `grad` and `result`.
     pub gradients: &'static [(&'static str, &'static str)],
+    /// Arguments that these do not depend on although they do not name them, with the reason.
+    pub gradients_without: &'static [(&'static str, &'static str)],
     /// The schema's arguments.
     pub arguments: &'static [ArgSpec],
     /// How many results the schema has.

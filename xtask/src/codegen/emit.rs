@@ -1,6 +1,6 @@
 //! Writes the rows as Rust constants, and as a page of documentation.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
     schema::{Argument, Modifier, Schema, Type},
@@ -77,13 +77,16 @@ pub(crate) fn rows(rows: &[Row]) -> String {
             .fold("P::NONE".to_owned(), |p, name| format!("{p}.and(P::{})", name.to_uppercase().replace('-', "_")));
         let arguments: Vec<_> = row.schema.arguments.iter().map(argument).collect();
         let arguments = format!("&[{}]", arguments.join(", "));
-        let gradients: Vec<_> = row.grad.iter().map(|(a, e)| format!("({a:?}, {e:?})")).collect();
+        let pairs = |map: &BTreeMap<String, String>| {
+            let pairs: Vec<_> = map.iter().map(|(a, e)| format!("({a:?}, {e:?})")).collect();
+            pairs.join(", ")
+        };
         let tensors = row.schema.returns.iter().filter(|r| r.ty.base == "Tensor").count();
         let _ = writeln!(
             out,
             "    Row {{ name: \"aten::{}\", code: OpCode::{}, class: C::{}, props: {props}, rule: r::{}, \
              numbers: {}, overrides: {}, expr: {:?}, compute: {}, no_fuse: {:?}, inexact: {:?}, reduce: {}, \
-             gradients: &[{}], \
+             gradients: &[{}], gradients_without: &[{}], \
              arguments: {arguments}, results: {tensors}, schema: {:?} }},",
             row.schema.name,
             variant(&row.schema),
@@ -96,7 +99,8 @@ pub(crate) fn rows(rows: &[Row]) -> String {
             row.no_fuse,
             row.inexact,
             row.reduce.as_ref().map_or("None".to_owned(), |r| format!("Some({r})")),
-            gradients.join(", "),
+            pairs(&row.grad),
+            pairs(&row.grad_without),
             row.schema.to_string(),
         );
     }

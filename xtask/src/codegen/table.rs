@@ -36,6 +36,9 @@ struct Written {
     /// Gradients by argument, as expressions that may also name `grad` and `result`.
     #[serde(default)]
     grad: BTreeMap<String, String>,
+    /// Why these gradients do not depend on an argument that none of them names.
+    #[serde(default)]
+    grad_without: BTreeMap<String, String>,
     #[serde(default)]
     props: Vec<String>,
     /// Name of the native method; `""` for none.
@@ -80,6 +83,7 @@ pub(crate) struct Row {
     /// As the generated table has it.
     pub(crate) reduce: Option<String>,
     pub(crate) grad: BTreeMap<String, String>,
+    pub(crate) grad_without: BTreeMap<String, String>,
     pub(crate) props: Vec<String>,
     /// `None` where there is no method.
     pub(crate) method: Option<String>,
@@ -278,9 +282,9 @@ impl Check<'_> {
                  a reason",
             );
         }
-        if [&w.skip, &w.unchecked, &w.no_fuse, &w.inexact].into_iter().flatten().any(|reason| reason.trim().is_empty())
-        {
-            self.complain("`skip`, `unchecked`, `no_fuse` and `inexact` give a reason");
+        let reasons = [&w.skip, &w.unchecked, &w.no_fuse, &w.inexact].into_iter().flatten();
+        if reasons.chain(w.grad_without.values()).any(|reason| reason.trim().is_empty()) {
+            self.complain("`skip`, `unchecked`, `no_fuse`, `inexact` and `grad_without` give a reason");
         }
         if w.tolerance.is_some_and(|t| !(0.0..1.0).contains(&t)) {
             self.complain("tolerance must lie in 0..1");
@@ -302,6 +306,7 @@ impl Check<'_> {
             inexact: w.inexact.clone(),
             reduce,
             grad: w.grad.clone(),
+            grad_without: w.grad_without.clone(),
             props: properties(&w.props, total),
             method: method(&schema, w.method.as_deref()),
             overrides: w.overrides,
@@ -422,6 +427,14 @@ impl Check<'_> {
             },
             None => {}
         }
+        for argument in w.grad_without.keys() {
+            if w.grad.is_empty() || w.grad.contains_key(argument) || !arguments.contains(&argument.as_str()) {
+                self.complain(format!(
+                    "grad_without entry for `{argument}`: it is for arguments, of rows with `grad`, that have no entry \
+                     there"
+                ));
+            }
+        }
         let names: Vec<&str> = arguments.iter().copied().chain(["grad", "result"]).collect();
         for (argument, text) in &w.grad {
             if !tensor(argument) {
@@ -540,6 +553,10 @@ mod tests {
                 "0 expressions for 1 results",
             ),
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, no_fuse = \"\" }}"), "give a reason"),
+            (
+                format!("[pointwise]\n\"add.Tensor\" = {{ {good}, grad_without.alpha = \"\" }}"),
+                "grad_without entry for `alpha`",
+            ),
             ("[pointwse]\n".to_owned(), "[pointwse] is no class"),
         ] {
             let e = resolved(&text).expect_err(&text);

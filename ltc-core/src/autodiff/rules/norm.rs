@@ -1,6 +1,6 @@
 //! Gradients of normalisations and dropout.
 
-use ltc_ir::{OpCode, OpCode as O};
+use ltc_ir::OpCode as O;
 
 use super::Rule;
 use crate::{
@@ -11,10 +11,8 @@ use crate::{
 
 /// A rule for each.
 pub(super) const RULES: &[(O, Rule)] = &[
-    (O::UnderscoreSoftmax, |s| s.only(s.grad(0)?.softmax_backward_data(&s.result(0), s.int(1), s.need(0)?.dtype()))),
-    (O::UnderscoreLogSoftmax, |s| {
-        s.only(s.grad(0)?.log_softmax_backward_data(&s.result(0), s.int(1), s.need(0)?.dtype()))
-    }),
+    (O::UnderscoreSoftmax, softmax),
+    (O::UnderscoreLogSoftmax, log_softmax),
     (O::UnderscoreSoftmaxBackwardData, softmax_backward_data),
     (O::UnderscoreLogSoftmaxBackwardData, log_softmax_backward_data),
     (O::NativeBatchNorm, batch_norm),
@@ -23,96 +21,102 @@ pub(super) const RULES: &[(O, Rule)] = &[
     (O::NativeDropout, native_dropout),
 ];
 
+/// `half_to_float` only says in which dtype the result is.
+fn softmax(s: &Saved<'_>) -> Result<Gradients, Error> {
+    s.does_not_depend_on(&["half_to_float"]);
+    s.only(s.grad(0)?.softmax_backward_data(&s.result(0), s.int("dim")?, s.need("self")?.dtype()))
+}
+
+/// As [`softmax`].
+fn log_softmax(s: &Saved<'_>) -> Result<Gradients, Error> {
+    s.does_not_depend_on(&["half_to_float"]);
+    s.only(s.grad(0)?.log_softmax_backward_data(&s.result(0), s.int("dim")?, s.need("self")?.dtype()))
+}
+
+const KEEP: SumDimOptions = SumDimOptions { keepdim: true, dtype: None };
+
 fn softmax_backward_data(s: &Saved<'_>) -> Result<Gradients, Error> {
-    let (grad, y, dim) = (s.need(0)?, s.need(1)?, [s.int(2)]);
+    let (grad, y, dim) = (s.need("grad_output")?, s.need("output")?, s.int("dim")?);
     let g = s.grad(0)?;
-    let keep = SumDimOptions { keepdim: true, dtype: None };
     s.by_argument([
-        (0, &|| g.softmax_backward_data(y, s.int(2), grad.dtype())),
-        (1, &|| {
-            let inner = grad.mul(y)?.sum_dim_with(Some(&dim), keep)?;
-            let outer = g.mul(y)?.sum_dim_with(Some(&dim), keep)?;
+        ("grad_output", &|| g.softmax_backward_data(y, dim, grad.dtype())),
+        ("output", &|| {
+            let inner = grad.mul(y)?.sum_dim_with(Some(&[dim]), KEEP)?;
+            let outer = g.mul(y)?.sum_dim_with(Some(&[dim]), KEEP)?;
             grad.sub(inner)?.mul(&g)?.sub(grad.mul(outer)?)
         }),
     ])
 }
 
 fn log_softmax_backward_data(s: &Saved<'_>) -> Result<Gradients, Error> {
-    let (grad, y, dim) = (s.need(0)?, s.need(1)?, [s.int(2)]);
+    let (grad, y, dim) = (s.need("grad_output")?, s.need("output")?, s.int("dim")?);
     let g = s.grad(0)?;
-    let keep = SumDimOptions { keepdim: true, dtype: None };
     s.by_argument([
-        (0, &|| g.sub(g.mul(y.exp()?)?.sum_dim_with(Some(&dim), keep)?)),
-        (1, &|| y.exp()?.mul(&g)?.mul(grad.sum_dim_with(Some(&dim), keep)?)?.neg()),
+        ("grad_output", &|| g.sub(g.mul(y.exp()?)?.sum_dim_with(Some(&[dim]), KEEP)?)),
+        ("output", &|| y.exp()?.mul(&g)?.mul(grad.sum_dim_with(Some(&[dim]), KEEP)?)?.neg()),
     ])
 }
 
 fn native_dropout(s: &Saved<'_>) -> Result<Gradients, Error> {
-    let p = s.float(1);
-    let scale = if p >= 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
+    let p = s.float("p")?;
+    // Evaluation keeps all elements as they are.
+    let evaluates = matches!(s.arg("train"), ltc_ir::Arg::Bool(false));
+    let scale = match p {
+        _ if evaluates => 1.0,
+        p if p >= 1.0 => 0.0,
+        p => 1.0 / (1.0 - p),
+    };
     s.only(s.grad(0)?.native_dropout_backward(s.result(1), scale))
 }
 
+/// The momentum only says what becomes of the running statistics.
 fn batch_norm(s: &Saved<'_>) -> Result<Gradients, Error> {
-    let mask = [s.wants(0), s.wants(1), s.wants(2)];
+    s.does_not_depend_on(&["momentum"]);
+    let mask = ["input", "weight", "bias"].map(|name| s.wants(name));
     let (mean, inverse) = (s.result(1), s.result(2));
-    let training = s.bool(5);
+    let training = s.bool("training")?;
     let (mean, inverse) = if training { (Some(&mean), Some(&inverse)) } else { (None, None) };
     let parts = s.grad(0)?.native_batch_norm_backward(
-        s.need(0)?,
-        s.x(1),
-        s.x(3),
-        s.x(4),
+        s.need("input")?,
+        s.x("weight"),
+        s.x("running_mean"),
+        s.x("running_var"),
         mean,
         inverse,
         training,
-        s.float(7),
+        s.float("eps")?,
         &mask,
     )?;
     place(s, parts)
 }
 
+/// `eps` is in the deviation that the call returned.
 fn layer_norm(s: &Saved<'_>) -> Result<Gradients, Error> {
-    let mask = [s.wants(0), s.wants(2), s.wants(3)];
-    let shape = s.ints(1).unwrap_or_default();
+    s.does_not_depend_on(&["eps"]);
+    let mask = ["input", "weight", "bias"].map(|name| s.wants(name));
+    let shape = s.ints("normalized_shape").unwrap_or_default();
     let (mean, inverse) = (s.result(1), s.result(2));
-    let parts = s.grad(0)?.contiguous()?.native_layer_norm_backward(
-        s.need(0)?,
-        &shape,
-        &mean,
-        &inverse,
-        s.x(2),
-        s.x(3),
-        &mask,
-    )?;
-    place(s, parts)
+    let g = s.grad(0)?.contiguous()?;
+    let (x, weight, bias) = (s.need("input")?, s.x("weight"), s.x("bias"));
+    place(s, g.native_layer_norm_backward(x, &shape, &mean, &inverse, weight, bias, &mask)?)
 }
 
+/// As [`layer_norm`].
 fn group_norm(s: &Saved<'_>) -> Result<Gradients, Error> {
-    let mask = [s.wants(0), s.wants(1), s.wants(2)];
+    s.does_not_depend_on(&["eps"]);
+    let mask = ["input", "weight", "bias"].map(|name| s.wants(name));
     let (mean, inverse) = (s.result(1), s.result(2));
-    let numbers = [3, 4, 5, 6].map(|i| s.int(i));
-    let [n, c, inner, groups] = numbers;
-    let parts = s.grad(0)?.contiguous()?.native_group_norm_backward(
-        s.need(0)?,
-        &mean,
-        &inverse,
-        s.x(1),
-        n,
-        c,
-        inner,
-        groups,
-        &mask,
-    )?;
-    place(s, parts)
+    let (n, c, inner, groups) = (s.int("N")?, s.int("C")?, s.int("HxW")?, s.int("group")?);
+    let g = s.grad(0)?.contiguous()?;
+    let (x, weight) = (s.need("input")?, s.x("weight"));
+    place(s, g.native_group_norm_backward(x, &mean, &inverse, weight, n, c, inner, groups, &mask)?)
 }
 
 /// Gradients for input, weight and bias of a norm, of which the last two may be absent.
 fn place(s: &Saved<'_>, parts: Vec<Option<LazyTensor>>) -> Result<Gradients, Error> {
     let mut out = Gradients::from_elem(None, s.inputs().len());
-    let arguments = if s.code() == OpCode::NativeLayerNorm { [0, 2, 3] } else { [0, 1, 2] };
-    for (argument, part) in arguments.into_iter().zip(parts) {
-        if let Some(operand) = s.operand_of(argument) {
+    for (name, part) in ["input", "weight", "bias"].into_iter().zip(parts) {
+        if let Some(operand) = s.operand_of(&s.arg(name)) {
             out[operand] = part;
         }
     }
