@@ -135,6 +135,11 @@ fn same(a: &Arc<Source>, b: &Arc<Source>) -> bool {
 
 /// Gradients of a node's operands.
 fn gradients(node: &Node, given: &Given) -> Result<Gradients, Error> {
+    // Expressions and rules do not conjugate, as gradients of complex numbers have to be.
+    if node.inputs.iter().any(|t| t.requires_grad() && t.dtype().is_complex()) {
+        let name = node.code.row().name;
+        return Err(Error::NoGradient(format!("{name}: gradients of complex tensors are not implemented")));
+    }
     let saved = Saved::new(node, given);
     let by_table = !node.code.row().gradients.is_empty();
     let found = if by_table { expr::gradients(&saved)? } else { rules::gradients(&saved)? };

@@ -9,6 +9,7 @@ mod pointwise;
 use std::collections::BTreeMap;
 
 use ltc_core::{Error, GradOptions, LazyTensor, grad, no_grad};
+use ltc_ir::DType;
 
 use self::checks::{Checks, check, points, session};
 
@@ -99,5 +100,17 @@ fn gradients_accumulate_in_leaves_and_nowhere_under_no_grad() -> Result<(), Erro
         y = y.add(1.0)?;
     }
     y.sum()?.backward()?;
+    Ok(())
+}
+
+/// The expressions and rules of gradients do not conjugate.
+#[test]
+fn gradients_of_complex_tensors_are_refused() -> Result<(), Error> {
+    let session = session();
+    let x = LazyTensor::zeros(session.device(0)?, &[2], DType::C64)?.requiring_grad();
+    match x.mul(&x)?.sum()?.backward() {
+        Err(Error::NoGradient(why)) => assert!(why.contains("complex"), "{why}"),
+        other => panic!("{other:?}"),
+    }
     Ok(())
 }
