@@ -35,7 +35,7 @@ class _Trace:
 
     def __init__(self, statements, draws=True):
         self.rows = []
-        with World("cpu") as world:
+        with World("cpu", draws=draws) as world:
             for s in statements:
                 error = world.run(s)
                 seen = {n: world.seen(n) for n in (s.made, *s.writes) if isinstance(world.names.get(n), torch.Tensor)}
@@ -47,7 +47,7 @@ class _Trace:
 
 def _recorded(statements, counts, trace=None, draws=True):
     trace = trace or _Trace(statements, draws)
-    with World("ltc") as world:
+    with World("ltc", draws=draws) as world:
         whole = _follow(world, trace, counts)
         if whole:
             same_state(trace.state, world.state(), "at the end", world.versions)
@@ -250,13 +250,13 @@ def _go_back(world, out, i):
 
 
 def _compiled(program, compiler, counts, draws=True):
-    with World("cpu") as eager:
+    with World("cpu", draws=draws) as eager:
         _checked(program, eager)
-    with World("cpu") as eager:
+    with World("cpu", draws=draws) as eager:
         expected = [seen for _, seen in _calls(program, eager)]
-        state, draw, left = eager.state(), eager.draw(), eager.left()
+        state, draw, left = eager.state(), eager.draw() if draws else None, eager.left()
         kept, ambient, log = [value(out) for out in eager.kept], eager.ambient(), list(eager.log)
-    with World("ltc") as world:
+    with World("ltc", draws=draws) as world:
         late = False
         for i, seen in _calls(program, world, compiler):
             if isinstance(expected[i], str):

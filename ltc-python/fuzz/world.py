@@ -216,7 +216,10 @@ class _Kept:
 class World:
     """A program's names on one device."""
 
-    def __init__(self, device, plant=None):
+    def __init__(self, device, plant=None, draws=True):
+        #: Whether the world begins with the default generators seeded. All threads have the same ones, so worlds of
+        # several threads leave them alone: a step that is captured in one would see the draws of another.
+        self.draws = draws
         self.device, self.is_lazy = device, device != "cpu"
         self.log = []
         #: Whether version counters are compared, and whether views are leaves, which follows from them: not after a
@@ -235,7 +238,8 @@ class World:
         self.hidden = set(self.names) | {"__builtins__"}
 
     def __enter__(self):
-        torch.manual_seed(7)
+        if self.draws:
+            torch.manual_seed(7)
         return self
 
     def __exit__(self, *error):

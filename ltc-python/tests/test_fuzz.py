@@ -1,5 +1,6 @@
 """The fuzzer's short form: random programs agree, kept ones too, and planted mistakes are found and shrunk."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def test_a_planted_mistake_is_found_and_shrunk(children, plant):
     )
     child = children.of(text)
     child.limit = 2.0 if plant == "hang" else 60.0
+    if plant == "lost" and os.environ.get("LTC_CHECK_STEPS"):
+        pytest.skip("nothing is replayed here, so no replay can lose what it leaves")
     ask = lambda t: child.ask({"program": t, "plant": plant})[1]
     got = ask(text)
     assert got["outcome"] == (plant if plant in ("crash", "hang") else "different"), got
