@@ -11,6 +11,8 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torch_ltc._effects import disassembled
+
 #: Builtin functions that take the name of an attribute as an argument.
 BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 #: Methods of strings that read attributes of their arguments, as the string says.
@@ -34,7 +36,7 @@ class AskedNames(NamedTuple):
 @functools.lru_cache(16384)
 def asked_names(code: types.CodeType) -> AskedNames:
     """The names of attributes that code gives as strings."""
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    steps = [step for step in disassembled(code) if step.opname not in _NO_STEPS]
     constant: dict[int, str] = {}
     computes = False
     shown: set[str] = set()
@@ -106,7 +108,7 @@ def _given_name(steps: list[dis.Instruction], at: int) -> tuple[int, str | None]
 def formats_variables(code: types.CodeType, at: int) -> bool:
     """Whether the call of a string's `format` at this offset is given nothing but variables and constants, or parts of
     these, so that nothing is formatted that no frame holds."""
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    steps = [step for step in disassembled(code) if step.opname not in _NO_STEPS]
     last = next((i for i, step in enumerate(steps) if step.offset >= at), 0)
     for step in reversed(steps[:last]):
         if step.argval in FORMATS and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):

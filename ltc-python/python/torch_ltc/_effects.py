@@ -68,21 +68,36 @@ class Instruction(NamedTuple):
     offset: int = 0
 
 
+#: How many code objects are kept disassembled: one is read in several ways, one after the other.
+_KEPT = 64
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def disassembled(code: types.CodeType) -> tuple[dis.Instruction, ...]:
+    """The instructions of a code object, as :mod:`dis` has them."""
+    return tuple(dis.get_instructions(code))
+
+
 def shown(code: types.CodeType, left_out: Sequence[str] = _NOTHING) -> Iterator[tuple[dis.Instruction, bool]]:
     """The instructions of a code object but for those with these names, each with whether a jump leads to it: a jump to
     one that is left out goes on to the next. (It leads to the `EXTENDED_ARG` before an instruction with a large
     argument, and not to that itself.)"""
     is_target = False
-    for step in dis.get_instructions(code):
+    for step in disassembled(code):
         is_target = is_target or bool(step.is_jump_target)
         if step.opname not in left_out:
             yield step, is_target
             is_target = False
 
 
-def instructions(code: types.CodeType) -> Iterator[Instruction]:
+@functools.lru_cache(maxsize=_KEPT)
+def instructions(code: types.CodeType) -> tuple[Instruction, ...]:
     """The instructions of a code object that do something. One that loads or stores two variables (Python 3.13) counts
     as two."""
+    return tuple(_instructions(code))
+
+
+def _instructions(code: types.CodeType) -> Iterator[Instruction]:
     for step, is_target in shown(code):
         line = step.positions and step.positions.lineno
         if step.opname.count("_FAST") == 2 and isinstance(step.argval, tuple):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_ltc._asked_names import BY_NAME, asked_names, strings_of
-from torch_ltc._effects import Instruction, instructions, shown
+from torch_ltc._effects import Instruction, disassembled, instructions, shown
 from torch_ltc._writes import looks_at_errors_of, writes
 
 #: Instructions that name an attribute, and those that name a global.
@@ -254,7 +254,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         loaded: set[str] = set()
         tested: set[str] = set()
         stored: set[str] = set()
-        for step in dis.get_instructions(code):
+        for step in disassembled(code):
             if step.opname in _DEREFERENCED or step.opname in _GLOBAL:
                 is_set = step.opname.startswith("STORE_")
                 (tested if step.offset in tests else stored if is_set else loaded).add(step.argval)
@@ -285,9 +285,9 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             or "vars" in names
             or "__dict__" in attributes
             or not attributes.isdisjoint(OF_ATTRIBUTES)
-            or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
+            or "MATCH_CLASS" in {s.opname for s in disassembled(code)}
         )
-        deleted = {s.argval for s in dis.get_instructions(code) if s.opname == "DELETE_ATTR"}
+        deleted = {s.argval for s in disassembled(code) if s.opname == "DELETE_ATTR"}
         guarded = (
             asked.shown
             | frozenset(strings if by_name else ())
@@ -298,7 +298,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
         getters = not GETTERS.isdisjoint(names)
         # Patterns by position read the attributes that the class names in `__match_args__`.
-        matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
+        matches = any(step.opname == "MATCH_CLASS" and step.arg for step in disassembled(code))
         whole = by_others or asked.computes or "vars" in names or getters or matches
         whole = whole or not named.isdisjoint(_READS_BY_NAME) or not values.isdisjoint(_OF_COPIES)
         whole = whole and code is not _ONLY_SETS
@@ -315,7 +315,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             frozenset(values | guarded),
             frozenset(tested - loaded - stored - guarded),
             frozenset(() if whole else stored - loaded - tested - (strings if by_name else set())),
-            frozenset(s.argval for s in dis.get_instructions(code) if s.opname in ("STORE_ATTR", "DELETE_ATTR")),
+            frozenset(s.argval for s in disassembled(code) if s.opname in ("STORE_ATTR", "DELETE_ATTR")),
             writes(code, attributes | set(names)),
             looks_at_errors_of(code),
             remainder,
@@ -471,7 +471,7 @@ def _is_given_as_it_is(steps: list[Instruction], name: str, takes_value: bool) -
 
 def _called(code: types.CodeType) -> set[int]:
     """Offsets of the instructions that load a name in order to call it at once: the call has an event."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    steps = [step for step in disassembled(code) if step.opname != "EXTENDED_ARG"]
     called = set()
     for i, step in enumerate(steps):
         flagged = bool((step.arg or 0) & 1)
@@ -547,7 +547,7 @@ def computes_unseen(x: Any, has_percent: bool) -> bool:
 
 def line_of(code: types.CodeType, name: str) -> int:
     """The first line in which a code object uses a name."""
-    for step in dis.get_instructions(code):
+    for step in disassembled(code):
         if step.argval == name and step.positions and step.positions.lineno:
             return step.positions.lineno
     return code.co_firstlineno

@@ -8,7 +8,7 @@ import dis
 import itertools
 import types
 
-from torch_ltc._effects import instructions
+from torch_ltc._effects import disassembled, instructions
 
 #: Stand among the names under which code puts something for members of containers, for variables of functions around
 #: it, and for any name.
@@ -38,7 +38,7 @@ def writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
     begins_anew = "__init__" in names and code.co_name != "__init__"
     if begins_anew or not _SETTERS.isdisjoint(names):
         found |= {EVERYTHING, CONTENTS}
-    for step in dis.get_instructions(code):
+    for step in disassembled(code):
         if step.opname in _NAMING:
             found.add(step.argval)
         elif step.opname in _FILLING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^=")):
