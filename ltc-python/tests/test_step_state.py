@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import threading
 import types
-import weakref
 
 import pytest
 import torch
@@ -165,11 +164,6 @@ def place(name):  # noqa: PLR0915, a table: an arm for each kind of place
         world.kinds = {v: type(f"K{i}", (), {"run": run(v)}) for i, v in enumerate((1.0, 2.0, -3.5))}
         world.o = world.kinds[1.0]()
         return lambda x: world.o.run(x)
-
-    def weak(world):
-        world.a, world.b = Holder(1.0), None
-        world.ref = weakref.ref(world.a)
-        return lambda x: x * world.ref().value
 
     def partial(world):
         world.o = Holder(1.0)
@@ -332,7 +326,6 @@ def place(name):  # noqa: PLR0915, a table: an arm for each kind of place
             lambda w: (setattr(w, "o", Holder(1.0)), lambda x: x * w.o.value)[1],
             lambda w, v: setattr(w.o, "__dict__", {"value": v}),
         ),
-        "weak reference": plain(weak, lambda w, v: setattr(w.a, "value", v)),
         "partial": plain(partial, lambda w, v: setattr(w.o, "value", v)),
         "key of a sort": plain(sorted_by, lambda w, v: setattr(w.items[1], "value", v * 7)),
         "context manager": plain(in_context, lambda w, v: setattr(w, "value", v)),

@@ -67,7 +67,7 @@ world.kept = torch.ones(3, device="ltc")
 step._ready_reads.clear()
 step._classes.clear()
 step._reads = None
-for n in range(4, 80): step(torch.ones(n, device="ltc"))
+for n in range(4, 150): step(torch.ones(n, device="ltc"))
 gc.collect()
 """
 LET_GO = {
