@@ -50,9 +50,6 @@ const TESTS: &str = "ltc-python/tests/dry";
 /// Tests of `ltc` over it. They have a process of their own: plain `cuda` tensors cannot go backward in one with `ltc`.
 const PLACE_TESTS: &str = "ltc-python/tests/dry_ltc";
 
-/// The tests are spread over two processes: nothing of the stand-in is shared between processes.
-const WORKERS: &[&str] = &["-n", "2", "--dist", "worksteal"];
-
 /// Tests in Rust that are run with `ltc` on a GPU.
 const RUST_TESTS: [&str; 4] = ["conformance", "random_programs", "replayed_steps", "devices_and_threads"];
 
@@ -108,7 +105,7 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
     for order in orders.iter().filter(|_| !options.layouts) {
         println!("==> tests, with work done {order}");
         let pytest = |tests: &[&str]| {
-            let args = [&["-m", "pytest", "-q", "-p", "no:cacheprovider"], WORKERS, tests].concat();
+            let args = [&["-m", "pytest", "-q", "-p", "no:cacheprovider"], tests].concat();
             python(root, &stand_in, order, options.quick, &args)
         };
         if options.tests.is_empty() {
