@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::peers;
+use crate::peers::{self, BEGIN, END};
 
 #[derive(clap::Args)]
 pub(crate) struct BenchOptions {
@@ -39,8 +39,6 @@ pub(crate) struct BenchOptions {
     cases: Vec<String>,
 }
 
-const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
-const END: &str = "<!-- cargo xtask bench: end -->\n";
 /// Begins the second table.
 const CRITERION: &str = "Criterion benches:";
 /// Ways of `ltc-python/benches/paired.py`, as columns.

@@ -5,8 +5,9 @@ use std::{fmt::Write as _, ops::RangeInclusive, path::Path};
 use anyhow::{Context, Result, ensure};
 
 const PAGE: &str = "docs/performance.md";
-const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
-const END: &str = "<!-- cargo xtask bench: end -->\n";
+/// Between these marks stands what is measured, in each page that shows it.
+pub(crate) const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
+pub(crate) const END: &str = "<!-- cargo xtask bench: end -->\n";
 /// How the name of a row of means begins.
 const MEAN: &str = "geometric mean";
 /// Cases that are whole networks.
@@ -103,8 +104,8 @@ fn front(performance: &str) -> Result<String> {
     text += &format!("{}|\n", "|---".repeat(SHOWN.len() + 1));
     for (case, name) in ROWS {
         let (_, cells) = table.rows.iter().find(|(c, _)| *c == case).with_context(|| format!("no case {case}"))?;
-        let shown = columns.iter().map(|&c| if cells[c].is_empty() { "" } else { cells[c] });
-        text += &format!("| {name} | {} |\n", shown.collect::<Vec<_>>().join(" | ")).replace("|  |", "| |");
+        let shown: Vec<_> = columns.iter().map(|&c| cells[c]).collect();
+        text += &format!("| {name} | {} |\n", shown.join(" | ")).replace("|  |", "| |");
     }
     let jax = table.column("JAX")?;
     let in_jax = |_: &str, cells: &[&str]| cells[jax].parse::<f64>().is_ok();
