@@ -21,7 +21,8 @@ from torch_ltc._again import KnownSchedules, SavedState, are_plain, modes_of
 from torch_ltc._calls import Calls, state_of
 from torch_ltc._compiling import noted_in, seen_draws
 from torch_ltc._flows import KeptIn, is_of_step, only_kept_in
-from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
+from torch_ltc._host_lines import Line, arranged, needed_lines
+from torch_ltc._host_program import HostChanges, HostProgram
 from torch_ltc._host_values import (
     bounds_of,
     computed,
@@ -590,4 +591,4 @@ class HostRecorder(LineWriter):
         changes = HostChanges(
             [*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()]
         )
-        return HostProgram(lines, self._constants, changes)
+        return HostProgram(*arranged(lines, self._constants, self._made.values()), self._constants, changes)

@@ -22,7 +22,7 @@ from torch_ltc import _ltc
 from torch_ltc._awaited import AwaitedNumbers, LateProgram, Read, cannot_fail, may_be_read_later, reads_by
 from torch_ltc._changing_numbers import LentNumbers, floats
 from torch_ltc._flows import is_only_passed_on
-from torch_ltc._host_program import Line
+from torch_ltc._host_lines import Line
 from torch_ltc._host_values import same_zero
 from torch_ltc._known import NOTHING, is_of_torch
 from torch_ltc._names import here

@@ -231,6 +231,7 @@ _LACKING, _SHUT = frozenset(("()",)), frozenset(("[]",))
 _codes: dict[tuple[int, Any, Any], tuple[types.CodeType, CodeNames]] = {}
 
 
+@functools.lru_cache(4096)
 def is_quiet(module: str) -> bool:
     """Whether a module is quiet: its Python reads nothing that programs change."""
     return any(module == name or module.startswith(name + ".") for name in _QUIET_MODULES)

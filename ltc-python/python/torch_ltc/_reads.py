@@ -139,12 +139,16 @@ class Reads:
         #: What its replays do on the host.
         self.program: HostProgram | None = None
 
+    @functools.cached_property
+    def _place_keys(self) -> dict[tuple[str, int, Any], Place]:
+        """The places, by what makes two of them the same."""
+        return dict(zip(map(_place_key, self.places), self.places, strict=True))
+
     def first_unwatched(self, other: "Reads") -> str:
         """The first place that `other` read and that is not watched here, in words; empty where all are watched."""
-        mine = set(map(_place_key, self.places))
-        for place in other.places:
-            is_in_whole = place.kind == "entry" and id(place.holder) in self._known
-            if _place_key(place) not in mine and not is_in_whole:
+        mine = self._place_keys
+        for key, place in other._place_keys.items():
+            if key not in mine and not (place.kind == "entry" and id(place.holder) in self._known):
                 return str(place)
         tensors = set(map(id, self.watch.tensors()))
         if not tensors.issuperset(map(id, other.watch.tensors())):
