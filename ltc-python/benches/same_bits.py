@@ -37,6 +37,41 @@ class _Attention(nn.Module):
         return x + self.forwards(self.norms[1](x))
 
 
+class _Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.recurrent, self.output = nn.Embedding(50, 32), nn.LSTM(32, 48, 2), nn.Linear(48, 10)
+
+    def forward(self, x):
+        return self.output(self.recurrent(self.words(x))[0]).flatten(0, 1)
+
+
+class _UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        sizes = ((1, 8, 1), (8, 16, 2), (24, 8, 1))
+        self.enters, self.goes_down, self.leaves = (nn.Conv2d(a, b, 3, stride=s, padding=1) for a, b, s in sizes)
+        self.goes_up, self.output = nn.ConvTranspose2d(16, 16, 2, stride=2), nn.Conv2d(8, 4, 1)
+
+    def forward(self, x):
+        x = F.relu(self.enters(x))
+        up = self.goes_up(F.relu(self.goes_down(x)))
+        return self.output(F.relu(self.leaves(torch.cat((x, up), 1))))
+
+
+class _Augmented(nn.Module):
+    """Draws for each image whether it is mirrored, how bright it is, and noise."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        is_mirrored = torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5
+        x = torch.where(is_mirrored, x.flip(-1), x) * (0.8 + 0.4 * torch.rand(len(x), 1, 1, 1, device=x.device))
+        return self.net(x + 0.1 * torch.randn_like(x))
+
+
 def _lenet():
     convolutions = [nn.Conv2d(1, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 5), nn.ReLU(), nn.MaxPool2d(2)]
     net = nn.Sequential(*convolutions, nn.Flatten(), nn.Linear(512, 128), nn.ReLU(), nn.Linear(128, 10))
@@ -62,7 +97,28 @@ def _resnet():
     return net, lambda: (torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,)))
 
 
-NETWORKS = {"lenet": _lenet, "gpt": _gpt, "mlp": _mlp, "resnet": _resnet}
+def _lstm():
+    return _Tagger(), lambda: (torch.randint(0, 50, (24, 16)), torch.randint(0, 10, (24 * 16,)))
+
+
+def _unet():
+    return _UNet(), lambda: (torch.randn(4, 1, 32, 32), torch.randint(0, 4, (4, 32, 32)))
+
+
+def _augment():
+    net, batch = _lenet()
+    return _Augmented(net), batch
+
+
+NETWORKS = {
+    "lenet": _lenet,
+    "gpt": _gpt,
+    "mlp": _mlp,
+    "resnet": _resnet,
+    "lstm": _lstm,
+    "unet": _unet,
+    "augment": _augment,
+}
 WAYS = ("eager", "recorded", "compiled")
 
 

@@ -66,9 +66,11 @@ fn handle_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<*mut 
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static PARAMETER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static HANDLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static ADDRESS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let (class, tensor) = (object.get_type(), TENSOR.import(py, "torch", "Tensor")?);
     if class.is(tensor) || class.is(PARAMETER.import(py, "torch.nn", "Parameter")?) {
-        let address: usize = object.getattr(intern!(py, "_cdata"))?.extract()?;
+        let getter = || Ok::<_, PyErr>(py.import("torch._C")?.getattr("TensorBase")?.getattr("_cdata")?.unbind());
+        let address: usize = got(ADDRESS.get_or_try_init(py, getter)?.bind(py), object)?.extract()?;
         return Ok(Some(address as *mut c_void));
     }
     // What an object's `__class__` says does not count: mocks and proxies say what they stand for.
@@ -142,6 +144,38 @@ pub(crate) fn minor_version(py: Python<'_>) -> u8 {
         (plain && name == "cpython" && size_of::<usize>() == 8 && version.major == 3).then_some(version.minor)
     };
     *KNOWN.get_or_init(py, || find().unwrap_or(0))
+}
+
+/// What a descriptor (of a slot, or of an attribute that C code computes) gives for an object. In a fifth of the time
+/// that a call of its `__get__` takes.
+///
+/// # Errors
+/// What the descriptor raises; `TypeError` for what is none.
+pub(crate) fn got<'py>(descriptor: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let class = descriptor.get_type_ptr();
+    // SAFETY: a live class.
+    let slot = unsafe { ffi::PyType_GetSlot(class, ffi::Py_tp_descr_get) };
+    if slot.is_null() {
+        return Err(PyTypeError::new_err("expected a descriptor"));
+    }
+    // SAFETY: what a class has in this slot is such a function. It is given two live objects and no class, as by
+    // `__get__(object)`; the result is new, or null with an exception set.
+    unsafe {
+        let get = std::mem::transmute::<*mut c_void, ffi::descrgetfunc>(slot);
+        let found = get(descriptor.as_ptr(), object.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(object.py(), found)
+    }
+}
+
+/// What a cell holds; an error where that is nothing.
+///
+/// # Errors
+/// `ValueError` for an empty cell.
+pub(crate) fn contents_of_cell<'py>(cell: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static CONTENTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = cell.py();
+    let getter = || Ok::<_, PyErr>(py.import("types")?.getattr("CellType")?.getattr("cell_contents")?.unbind());
+    got(CONTENTS.get_or_try_init(py, getter)?.bind(py), cell)
 }
 
 /// What a class or its bases have under a name, without binding it.

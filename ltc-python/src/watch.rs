@@ -183,12 +183,9 @@ impl Other {
                     }
                 }
             }
-            Kind::Cell => match holder.getattr(intern!(py, "cell_contents")) {
-                Ok(x) => one(x),
-                Err(_) => {
-                    each(None);
-                }
-            },
+            Kind::Cell => {
+                each(convert::contents_of_cell(holder).ok().as_ref());
+            }
             Kind::Function => convert::parts_of_function(holder).iter().for_each(|x| {
                 each(x.as_ref());
             }),
@@ -197,8 +194,7 @@ impl Other {
             Kind::Class => one(holder.get_type().into_any()),
             Kind::Namespace => one(convert::namespace_of(holder)?),
             Kind::Slot(descriptor) => {
-                let got = descriptor.bind(py).call_method1(intern!(py, "__get__"), (holder,));
-                each(got.ok().as_ref());
+                each(convert::got(descriptor.bind(py), holder).ok().as_ref());
             }
             Kind::Gradient => {
                 each(crate::history::grad_of(holder)?.as_ref());

@@ -21,10 +21,11 @@ pub struct HostNumbers {
 /// How the numbers of a step follow from those of the host, as two captures show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Varying {
-    /// Position of each number of the step that varies, and the numbers of the host that it may be equal to, each as it
-    /// is or with its sign turned (an optimiser's `-lr`). If there are several candidates, a replay requires that they
-    /// agree.
-    slots: Vec<(usize, Vec<(usize, bool)>)>,
+    /// Position of each number of the step that varies, and which of the `sources` it follows from.
+    slots: Vec<(usize, usize)>,
+    /// Numbers of the host that were equal to each other, each as it is or with its sign turned (an optimiser's `-lr`).
+    /// A replay requires that they still are: a number that follows from one of them may follow from any.
+    sources: Vec<Vec<(usize, bool)>>,
     /// Numbers of the host that were equal in both captures. It cannot be told which numbers of the step follow from
     /// them, so a replay requires that they have not changed.
     fixed: Vec<usize>,
@@ -96,7 +97,9 @@ impl Varying {
                     _ => (),
                 }
             }
-            varying.slots.push((slot, sources));
+            let known = varying.sources.iter().position(|s| *s == sources);
+            varying.slots.push((slot, known.unwrap_or(varying.sources.len())));
+            varying.sources.extend(known.is_none().then_some(sources));
         }
         varying.fixed = (0..host.len()).filter(|&i| host[i].0 == host[i].1).collect();
         Ok(varying)
@@ -113,12 +116,12 @@ impl Varying {
             return Err("a number of the host changed that did not while it was captured".into());
         }
         let mut numbers = SmallVec::from_slice(captured);
-        for (slot, sources) in &self.slots {
-            let value = |&(i, turned): &(usize, bool)| signed(host[i], turned);
-            if sources.iter().any(|s| value(s) != value(&sources[0])) {
-                return Err("two numbers of the host that were equal no longer are".into());
-            }
-            numbers[*slot] = value(&sources[0]);
+        let value = |&(i, turned): &(usize, bool)| signed(host[i], turned);
+        if self.sources.iter().any(|equal| equal.iter().any(|s| value(s) != value(&equal[0]))) {
+            return Err("two numbers of the host that were equal no longer are".into());
+        }
+        for &(slot, source) in &self.slots {
+            numbers[slot] = value(&self.sources[source][0]);
         }
         if self.drawn.iter().any(|&slot| !may_be_drawn(f64::from_bits(captured[slot]), f64::from_bits(numbers[slot]))) {
             return Err("a draw takes a number of another sign than when it was captured".into());

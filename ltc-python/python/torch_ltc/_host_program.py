@@ -42,15 +42,16 @@ class HostChanges:
         generators: list[torch.Generator],
         places: list[tuple[dict[Any, Any], Any]],
     ) -> None:
-        self._tensors, self._copies = tensors, [t.clone() for t in tensors]
+        #: Tensors over bytes, and a copy of all these bytes.
+        self._tensors, self._copy = tensors, torch.cat(tensors) if tensors else None
         self._schedules = SavedState(schedules) if schedules else None
         self._generators, self._states = generators, [g.get_state() for g in generators]
         self._places, self._numbers = places, [holder.get(name) for holder, name in places]
 
     def take(self) -> None:
         """Saves the present state."""
-        if self._tensors:
-            torch._foreach_copy_(self._copies, self._tensors)
+        if self._copy is not None:
+            torch.cat(self._tensors, out=self._copy)
         if self._schedules is not None:
             self._schedules.take()
         if self._generators:
@@ -60,8 +61,8 @@ class HostChanges:
 
     def undo(self) -> None:
         """Restores the state that was saved last."""
-        if self._tensors:
-            torch._foreach_copy_(self._tensors, self._copies)
+        if self._copy is not None:
+            torch._foreach_copy_(self._tensors, self._copy.split([t.numel() for t in self._tensors]))
         if self._schedules is not None:
             self._schedules.restore()
         for generator, state in zip(self._generators, self._states):
