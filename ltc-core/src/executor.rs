@@ -123,6 +123,8 @@ struct Progress {
     fence: Option<Arc<dyn Fence>>,
     /// Execution errors nobody was told of, with the numbers of their programs; in order.
     unreported: VecDeque<(u64, Arc<ExecError>)>,
+    /// Programs in flight of whose errors nobody is to be told.
+    forgotten: Vec<u64>,
     /// The handle is gone: the thread ends after what is queued.
     closed: bool,
 }
@@ -285,9 +287,14 @@ impl Executor {
         if known { progress.unreported.pop_front().map(|(_, error)| error) } else { None }
     }
 
-    /// Drops the error of this program, which has run, so that it is not reported to anybody.
+    /// Drops the error of this program, also if it is still to run, so that it is not reported to anybody.
     pub(crate) fn forget(&self, program: u64) {
-        self.shared().progress.lock().unreported.retain(|(number, _)| *number != program);
+        let shared = self.shared();
+        let mut progress = shared.progress.lock();
+        progress.unreported.retain(|(number, _)| *number != program);
+        if progress.in_flight.contains(&program) {
+            progress.forgotten.push(program);
+        }
     }
 
     /// Notes that the user's program was told of this error, so that no wait reports it again.
@@ -436,6 +443,7 @@ impl Shared {
         let mut progress = self.progress.lock();
         progress.fence = fence;
         progress.in_flight.retain(|n| *n != number);
+        progress.forgotten.retain(|n| *n != number);
         let reached = progress.reach_marks(end);
         if progress.in_flight.is_empty() || reached {
             self.less.notify_all();
@@ -479,7 +487,9 @@ impl Shared {
     /// Keeps an error of a program to be told.
     fn note(&self, program: u64, error: Arc<ExecError>) {
         let mut progress = self.progress.lock();
-        if progress.unreported.len() < UNREPORTED && !progress.unreported.iter().any(|(_, e)| Arc::ptr_eq(e, &error)) {
+        let is_settled = progress.forgotten.contains(&program)
+            || progress.unreported.iter().any(|(_, known)| Arc::ptr_eq(known, &error));
+        if !is_settled && progress.unreported.len() < UNREPORTED {
             progress.unreported.push_back((program, error.clone()));
         }
         drop(progress);

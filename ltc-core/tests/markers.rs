@@ -2,7 +2,13 @@
 
 mod recording;
 
-use std::{sync::mpsc, thread};
+use std::{
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+};
 
 use ltc_backend::testing::{Behaviour, RecordingBackend};
 use ltc_core::{Config, Device, TraceValue};
@@ -160,6 +166,27 @@ fn a_wait_for_a_marker_can_be_given_up() {
     assert!(matches!(marker.wait(), Err(ltc_core::Error::Interrupted)));
     drop(gate);
     drop(value);
+}
+
+#[test]
+fn a_program_that_is_discarded_tells_nobody_of_its_failure_although_the_wait_was_given_up() {
+    let (backend, session) = session(never_inline());
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+    session.set_interrupt(|| INTERRUPTED.load(Ordering::Relaxed));
+    let dev = session.device(0).expect("a device");
+    backend.set_behaviour(Behaviour::FailOp("test::bad".into()));
+    for is_discarded in [true, false] {
+        let gate = Gate::close(&backend);
+        let value = apply(dev, "test::bad", &upload(dev, 2));
+        dev.sync().expect("it is sent");
+        INTERRUPTED.store(true, Ordering::Relaxed);
+        if is_discarded {
+            assert!(matches!(dev.discard(&value), Err(ltc_core::Error::Interrupted)));
+        }
+        INTERRUPTED.store(false, Ordering::Relaxed);
+        drop(gate);
+        assert_eq!(dev.wait().is_ok(), is_discarded, "only a failure that was discarded is told to nobody");
+    }
 }
 
 /// Lets devices that compute by themselves do all they were given. When it goes, so that a test that fails ends.

@@ -1,6 +1,9 @@
 """What the host part of a compiled step does once: equal reads and equal arithmetic, and constants that nothing writes.
 Whatever may differ is done each time."""
 
+import contextlib
+import cProfile
+import sys
 import types
 
 import pytest
@@ -134,3 +137,49 @@ def test_a_constant_is_made_once_where_nothing_writes_it(body, is_once):
     before_run, _, run = program.identity.partition("def run():")
     assert any(f" {name}(" in before_run for name in made) == is_once
     assert any(f" {name}(" in run for name in made) != is_once
+
+
+def trained(device, compiled, optimiser=torch.optim.Adam, around=contextlib.nullcontext):
+    """Losses and the step count of a small training run; and the step."""
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1).to(device)
+    adam = optimiser(net.parameters(), 0.1)
+
+    def step(x):
+        loss = net(x).square().mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        return loss.detach()
+
+    step = torch_ltc.compile(step) if compiled else step
+    with around():
+        losses = [step(torch.full((2, 4), k / STEPS, device=device)) for k in range(STEPS)]
+    return [x.item() for x in losses], adam.state[net.weight]["step"].item(), step
+
+
+@pytest.mark.parametrize("default", ["ltc", "cpu"])
+def test_a_default_device_changes_nothing_of_what_a_step_does_on_the_host(default):
+    losses, count, _ = trained("cpu", False)
+    ours, ours_count, step = trained("ltc", True, around=lambda: torch.device(default))
+    assert (ours_count, step.counts[0] > STEPS // 2) == (count, True), step.explain()
+    torch.testing.assert_close(torch.tensor(ours), torch.tensor(losses))
+
+
+@contextlib.contextmanager
+def profiled():
+    profile = cProfile.Profile()
+    profile.enable()
+    before = sys.getprofile()
+    yield
+    assert sys.getprofile() is before
+    profile.disable()
+    assert profile.getstats()
+
+
+def test_steps_under_a_profiler_are_recorded_and_leave_it_on():
+    losses, count, _ = trained("cpu", False)
+    ours, ours_count, step = trained("ltc", True, around=profiled)
+    assert ours_count == count
+    torch.testing.assert_close(torch.tensor(ours), torch.tensor(losses))
+    assert step.counts[0] or "profile" in step.refusal, step.explain()

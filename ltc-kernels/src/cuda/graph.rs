@@ -7,6 +7,7 @@
 use std::{
     ffi::{c_char, c_int, c_uint, c_void},
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
 use libloading::Library;
@@ -115,12 +116,15 @@ impl GraphDriver {
         let functions = &self.functions;
         // SAFETY: by this function's contract.
         self.check("cuStreamBeginCapture", unsafe { (functions.begin)(stream, THREAD_LOCAL) })?;
-        let result = work();
+        // A panic is passed on when the stream runs again what it is given.
+        let result = catch_unwind(AssertUnwindSafe(work));
         let (mut graph, none) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: by this function's contract; `graph` has room for the handle that the driver writes, which is null if
         // the capture has failed.
-        self.check("cuStreamEndCapture", unsafe { (functions.end)(stream, &raw mut graph) })?;
+        let ended = unsafe { (functions.end)(stream, &raw mut graph) };
         let mut graph = Graph { driver: self, graph, executable: none };
+        let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+        self.check("cuStreamEndCapture", ended)?;
         // SAFETY: the graph was just given.
         let code = unsafe { (functions.instantiate)(&raw mut graph.executable, graph.graph, 0) };
         self.check("cuGraphInstantiate", code)?;

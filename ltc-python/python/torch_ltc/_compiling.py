@@ -74,7 +74,7 @@ def noted_draws(device: int) -> torch.Tensor:
     """A stand-in for the state of a device's generator, for a step that is captured: it can be set again and used for
     nothing else, and so nothing has to wait for the device."""
     with torch._C.DisableTorchFunction():
-        state = torch.zeros(0, dtype=torch.uint8)
+        state = torch.zeros(0, dtype=torch.uint8, device="cpu")
     state._ltc_draws = (device, _ltc.Draws(device))  # type: ignore[attr-defined]
     return state
 

@@ -84,12 +84,14 @@ def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
     return None
 
 
-def _observe(profile: Any) -> None:
-    """Puts a profile function back: the survey's, or one that the program has installed since."""
-    if isinstance(getattr(profile, "__self__", None), Calls):
-        _ltc.observe(profile)
-    else:
-        sys.setprofile(profile)
+def _put_aside() -> Any:
+    """Takes away the survey's profile function, and returns it. `None` where there is none, or a profiler's, which
+    stays."""
+    profile = sys.getprofile()
+    if not isinstance(getattr(profile, "__self__", None), Calls):
+        return None
+    sys.setprofile(None)
+    return profile
 
 
 class HostRecorder(LineWriter):
@@ -204,16 +206,14 @@ class HostRecorder(LineWriter):
             func = own or func
         # The survey need not see what the recorder itself does (each event would cost more than that), and tensor
         # classes of the program are not to.
-        watches, self._asks_classes = sys.getprofile(), torch._C._is_torch_function_enabled()
+        self._asks_classes = torch._C._is_torch_function_enabled()
         with torch._C.DisableTorchFunctionSubclass():
-            if watches is None:
-                return self._see(func, args, kwargs or {})
-            self._watches = watches
-            sys.setprofile(None)
+            self._watches = _put_aside()
             try:
                 return self._see(func, args, kwargs or {})
             finally:
-                _observe(self._watches)
+                if self._watches is not None:
+                    _ltc.observe(self._watches)
                 self._watches = None
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -222,12 +222,11 @@ class HostRecorder(LineWriter):
         with as_program(asks):
             if watches is None:
                 return func(*args, **kwargs)
-            _observe(watches)
+            _ltc.observe(watches)
             try:
                 return func(*args, **kwargs)
             finally:
-                self._watches, self._asks_classes = sys.getprofile(), asks
-                sys.setprofile(None)
+                self._watches, self._asks_classes = _put_aside(), asks
 
     def activate_within(self) -> Callable[[], None] | None:
         """Called where a frame of the program begins. Within a call that this mode handles (hooks that `backward` runs,
@@ -285,7 +284,7 @@ class HostRecorder(LineWriter):
     def _can_read_later(self, x: Any, frame: types.FrameType) -> bool:
         """Whether a tensor of which a frame calls `item()` can be an awaited number: it is a single number on the
         device, and of a whole number the frame's code shows where it goes (`_flows.py`)."""
-        if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
+        if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool or self.is_met(frame):
             return False
         if x.is_floating_point():
             return True
@@ -507,7 +506,7 @@ class HostRecorder(LineWriter):
         """Notes that a CPU tensor is written: a replay that is taken back restores its storage, if that is older."""
         memory = t.untyped_storage()
         if memory._cdata in self._older:
-            self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
+            self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory)
 
     def unseen(self, tensors: Iterable[tuple[torch.Tensor, int]], is_scripted: bool) -> str:
         """Which of these CPU tensors, given with earlier version counters, was changed by a call that the recorder did
@@ -575,7 +574,7 @@ class HostRecorder(LineWriter):
     def take_uploaded(self) -> list[torch.Tensor]:
         """Returns the tensors that went to the device, and lets go of them."""
         uploaded = [t for _, t in self._uploaded]
-        self._uploaded = [(name, torch.empty(0)) for name, _ in self._uploaded]
+        self._uploaded = [(name, torch.empty(0, device="cpu")) for name, _ in self._uploaded]
         return uploaded
 
     def program(self) -> HostProgram | None:

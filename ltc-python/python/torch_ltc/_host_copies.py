@@ -18,7 +18,7 @@ def _kept(host: torch.Tensor) -> torch.Tensor:
 
 
 def _host_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
-    return _kept(torch.empty(0, dtype=torch.uint8).set_(storage.cpu()))
+    return _kept(torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage.cpu()))
 
 
 def _storage_from_bytes(flat: torch.Tensor, device: str) -> torch.UntypedStorage:

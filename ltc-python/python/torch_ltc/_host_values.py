@@ -99,7 +99,7 @@ def content(t: torch.Tensor) -> torch.Tensor | None:
 @functools.lru_cache(256)
 def _number(value: int, dtype: torch.dtype) -> torch.Tensor:
     """A tensor with a number: the same object for equal ones, so that captures which use it compare as equal."""
-    return torch.tensor(value, dtype=dtype)
+    return torch.tensor(value, dtype=dtype, device="cpu")
 
 
 def with_tensor(func: Any, args: Any) -> Any:

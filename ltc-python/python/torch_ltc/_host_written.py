@@ -82,6 +82,8 @@ class LineWriter(TorchFunctionMode):
         self.awaited: AwaitedNumbers | None = None
         #: Whether an object was there before the step; set by the run.
         self.is_older: Callable[[Any], bool] = lambda _: True
+        #: Whether code of the step would meet an exception that a frame raises; set by the run.
+        self.is_met: Callable[[types.FrameType], bool] = lambda _: False
         #: Called with what was read off the device and is only kept; set by the run.
         self.on_kept: Callable[[Any], None] = lambda _: None
         #: How many frames run that may ask for the class of a number: while there are any, numbers are plain.
@@ -124,7 +126,7 @@ class LineWriter(TorchFunctionMode):
         of anything else `frame`, which makes the call, has to show that it only returns or appends it."""
         awaited = self.awaited
         x: Any = args[0] if args else None
-        if awaited is None or (by := reads_by(func, args, kwargs)) is None:
+        if awaited is None or (by := reads_by(func, args, kwargs)) is None or self.is_met(frame):
             return NOTHING
         copy = awaited.kept.how(x)
         if by != "cpu" and not is_only_passed_on(frame, by.replace("__float__", "float"), self.is_older):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch._library.custom_ops import CustomOpDef
 from torch.utils import _pytree
+from torch.utils._device import DeviceContext
 
 from torch_ltc._known import CONTAINERS, SPECIAL, namespace
 from torch_ltc._names import code_of, is_quiet
@@ -230,6 +231,11 @@ def _seeds(survey: "Survey", frame: types.FrameType) -> None:
     survey.refuse("it seeds all generators: torch.manual_seed()", frame)
 
 
+def _default_device(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch.set_default_device``: passes a call on, with a device, and keeps nothing of what it is given."""
+    survey.look(frame.f_locals["self"], code_of(frame.f_code, frame.f_globals), frame)
+
+
 def _adds_closure(survey: "Survey", frame: types.FrameType) -> None:
     """``torch_ltc.add_step_closure``: replays would add none."""
     survey.refuse("it adds a step closure: add it after the step", frame)
@@ -268,6 +274,7 @@ MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
     torch.nn.Module.__setattr__.__code__: _module_setattr,
     torch.nn.Module.__delattr__.__code__: _module_setattr,
     torch.random.manual_seed.__code__: _seeds,
+    DeviceContext.__torch_function__.__code__: _default_device,
 }
 
 #: Quiet modules whose methods read the attributes of objects that programs have and may change.

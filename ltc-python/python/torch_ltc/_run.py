@@ -248,7 +248,7 @@ class Run:
         """Has the survey and the recorder tell each other what they see."""
         recorder.masks = self._owner._masks
         recorder.known_schedules = KnownSchedules(self._owner._schedules)
-        recorder.is_older = survey.is_older
+        recorder.is_older, recorder.is_met = survey.is_older, survey.handlers.meet
         recorder.on_kept = survey.note_own
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
         own = self._call.arguments.objects if self._call.arguments is not None else []

@@ -33,6 +33,7 @@ from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
 from torch_ltc._compiling import past_dynamo
 from torch_ltc._errors import Errors
+from torch_ltc._handlers import Handlers
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
@@ -117,6 +118,8 @@ class Survey(Errors):
         self._variants: dict[types.CodeType, dict[int, CodeNames]] = {}
         #: When the variables of the frames that are running were looked at, as that number, by identity.
         self._looked: dict[int, int] = {}
+        #: The `with` blocks that the step is in.
+        self.handlers = Handlers()
         #: What the garbage collector does not track.
         self.untracked = Untracked()
         #: Places to watch, by kind, identity of the holder, and name.
@@ -339,6 +342,8 @@ class Survey(Errors):
         if code in OF_THE_MACHINE:
             self._machine = frame
             return
+        if code.co_name == "__enter__":
+            self.handlers.note(frame)
         if code in SEARCHES and search(self, frame):
             self._machine = frame
             return
@@ -429,6 +434,7 @@ class Survey(Errors):
         if type(result) in (TracedFloat, TracedInt) and frame.f_code.co_name in _CONVERT:
             self.on_float_call(ahead=type(result) is TracedInt)
         self._looked.pop(id(frame), None)
+        self.handlers.end(frame)
         caller = frame.f_back
         outer = code_of(caller.f_code, caller.f_globals) if caller is not None else None
         if caller is None or outer is None or outer.quiet:
