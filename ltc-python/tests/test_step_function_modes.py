@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 import torch_ltc
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Doubling(TorchFunctionMode):
@@ -102,3 +103,80 @@ def test_a_step_may_leave_a_mode_entered():
         assert _get_current_function_mode_stack() == [mode]
     finally:
         mode.__exit__(None, None, None)
+
+
+class CountsOperators(TorchDispatchMode):
+    """Counts the operators that it sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+class PassesOn(TorchDispatchMode):
+    """Does nothing."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+class CountsCalls(TorchFunctionMode):
+    """Counts the calls that it sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def trained(compiled, make_mode, is_inside):
+    """What twelve steps of Adam under a mode give and leave, and what the mode counted; and the step."""
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1).to("ltc")
+    adam, mode = torch.optim.Adam(net.parameters(), 0.01), make_mode()
+    around, within = (contextlib.nullcontext(), mode) if is_inside else (mode, contextlib.nullcontext())
+
+    def step(x):
+        with within:
+            loss = net(x).square().mean()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            return loss.detach()
+
+    step, given = (
+        torch_ltc.compile(step) if compiled else step,
+        [torch.full((2, 4), k / 12).to("ltc") for k in range(12)],
+    )
+    with around:
+        losses = [step(x) for x in given]
+    found = [[x.item() for x in losses], [s["step"].item() for s in adam.state.values()], getattr(mode, "count", None)]
+    return found, step
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+@pytest.mark.parametrize("mode", [PassesOn, CountsOperators, CountsCalls])
+def test_a_mode_that_sees_operators_sees_those_of_each_call(mode, is_inside):
+    expected, _ = trained(False, mode, is_inside)
+    found, step = trained(True, mode, is_inside)
+    assert found == expected
+    assert step.counts[0] == 0 and step.refusal, step.explain()
+
+
+def test_steps_are_replayed_again_when_a_mode_has_gone():
+    step = torch_ltc.compile(lambda x: x * 2)
+    for _ in range(6):
+        step(torch.ones(2).to("ltc"))
+    before = step.counts
+    with CountsOperators() as mode:
+        step(torch.ones(2).to("ltc"))
+    assert mode.count and step.counts == (before[0], before[1] + 1)
+    step(torch.ones(2).to("ltc"))
+    assert step.counts == (before[0] + 1, before[1] + 1)

@@ -263,6 +263,8 @@ class Calls:
             self.refuse(f"it calls {type(owner).__name__}.{name}(), which tells of what happens elsewhere", frame)
         elif function in METHODS_ELSEWHERE:
             self.refuse(f"it calls {name}(), which tells of what happens elsewhere", frame)
+        elif name in ("_push_on_torch_dispatch_stack", "_set_dispatch_mode"):
+            self.refuse("it enters a torch dispatch mode, which sees each operator", frame)
         elif name == "_push_saved_tensors_default_hooks":
             self.saves_by_hooks = True
         elif name == "run_backward" or name in HOOKING:

@@ -88,6 +88,8 @@ class LineWriter(TorchFunctionMode):
         self.on_kept: Callable[[Any], None] = lambda _: None
         #: How many frames run that may ask for the class of a number: while there are any, numbers are plain.
         self._plain = 0
+        #: Whether the step is refused, so that nothing more is noted.
+        self._is_refused = False
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Makes the call that the step makes."""
@@ -278,6 +280,7 @@ class LineWriter(TorchFunctionMode):
     def end_tracing(self) -> None:
         """The step is refused. From here on all numbers are plain: nothing looks at the code any more that it calls,
         which may look closely at them (a file that it writes)."""
+        self._is_refused = True
         were = self._lent.were()
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__") != "torch_ltc._run":

@@ -1,6 +1,6 @@
-"""Where a mode of ours stands among the torch function modes that a program has entered."""
+"""The torch function and dispatch modes that a program has entered, and where a mode of ours stands among them."""
 
-from torch._C import _len_torch_function_stack
+from torch._C import _get_function_stack_at, _len_torch_dispatch_stack, _len_torch_function_stack
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
 
@@ -25,3 +25,14 @@ def take_out(mode: TorchFunctionMode) -> None:
     """Leaves a mode, whichever the program has entered or left since."""
     for other in reversed([m for m in _take_all() if m is not mode]):
         _push_mode(other)
+
+
+def sees_operators() -> str:
+    """Which mode of the program sees each operator that the thread calls, so that a step cannot be replayed now, in
+    words; empty where there is none. (What `torch.set_default_device` enters only gives calls a device.)"""
+    if _len_torch_dispatch_stack():
+        return "a torch dispatch mode is active, which sees each operator"
+    modes = map(_get_function_stack_at, range(_len_torch_function_stack()))
+    if any(type(mode) is not DeviceContext for mode in modes):
+        return "a torch function mode is active, which sees each call"
+    return ""

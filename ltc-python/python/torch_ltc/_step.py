@@ -39,6 +39,7 @@ from torch_ltc._history import INTERRUPTED
 from torch_ltc._host_program import HostProgram
 from torch_ltc._left_places import FoundValue, LeftPlaces
 from torch_ltc._masks import Masks
+from torch_ltc._mode_stack import sees_operators
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._results import ReturnSpec
 from torch_ltc._run import Call, Run
@@ -152,8 +153,8 @@ class CompiledStep(Generic[_P, _R]):
         if getattr(capturing, "now", False):
             self._is_part = True
             return self._fn(*args, **kwargs)
-        if _transform_level() is not None:
-            return self._record(_TRANSFORMED, Call(args, kwargs, (), None, []))
+        if why := _TRANSFORMED if _transform_level() is not None else sees_operators():
+            return self._record(why, Call(args, kwargs, (), None, []))
         inputs: tuple[Any, ...] = args
         objects: Sequence[Any]
         arguments = None
