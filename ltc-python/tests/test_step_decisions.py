@@ -195,3 +195,33 @@ def test_which_number_is_asked_of_is_known_or_any(asks):
     for i in range(14):
         x = torch.full((2,), NAN if i in (8, 10) else 1.0 + i)
         assert (step(x.to("ltc")) is None) == (body(x) is None)
+
+
+def ratio(x):
+    return x.sum().item() / x.max().item()
+
+
+def inverse(x):
+    return 2 / x.sum().item()
+
+
+def inverse_of_a_sum(x):
+    return 1.0 / (x.sum().item() + x.max().item())
+
+
+@pytest.mark.parametrize(("body", "least"), [(ratio, 8), (inverse, 8), (inverse_of_a_sum, 0)])
+def test_a_division_by_a_number_that_was_read_is_replayed_unless_that_is_zero(body, least):
+    def outcomes(device, step):
+        found = []
+        for k in range(16):
+            try:
+                found.append(step(torch.full((3,), float(k % 9 != 8), device=device) * (k + 1)))
+            except ZeroDivisionError as e:
+                found.append(str(e))
+        return found
+
+    step = torch_ltc.compile(body)
+    expected = outcomes("cpu", body)
+    assert outcomes("ltc", step) == expected
+    assert sum(type(x) is str for x in expected) == 1
+    assert step.counts[0] >= least, step.explain()

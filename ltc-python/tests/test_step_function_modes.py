@@ -180,3 +180,25 @@ def test_steps_are_replayed_again_when_a_mode_has_gone():
     assert mode.count and step.counts == (before[0], before[1] + 1)
     step(torch.ones(2).to("ltc"))
     assert step.counts == (before[0] + 1, before[1] + 1)
+
+
+def test_anomaly_detection_looks_at_the_gradients_of_each_call():
+    w = torch.ones(2).to("ltc").requires_grad_()
+
+    @torch_ltc.compile
+    def step(x):
+        w.grad = None
+        (w * x).sqrt().sum().backward()
+        return w.grad * 1
+
+    for _ in range(8):
+        step(torch.ones(2).to("ltc"))
+    with torch.autograd.detect_anomaly(check_nan=True):
+        for _ in range(4):
+            step(torch.ones(2).to("ltc"))
+        with pytest.raises(RuntimeError, match="nan"):
+            step(-torch.ones(2).to("ltc"))
+    replayed = step.counts[0]
+    for _ in range(4):
+        step(torch.ones(2).to("ltc"))
+    assert step.counts[0] >= replayed + 3, step.explain()

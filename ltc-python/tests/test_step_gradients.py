@@ -508,3 +508,52 @@ def test_steps_that_gather_gradients_are_replayed(learn, bias):
 
     call = both(run)
     assert call.counts[0] >= 24, call.explain()
+
+
+class Pix2Pix:
+    """Two networks in turn; the discriminator is frozen while the generator learns, and stays so to the next call."""
+
+    def __init__(self, device, frozen):
+        torch.manual_seed(0)
+        self.generator, self.discriminator = nn.Linear(4, 4).to(device), nn.Linear(4, 1).to(device)
+        self.optimisers = [torch.optim.SGD(n.parameters(), 0.05) for n in (self.generator, self.discriminator)]
+        self.frozen = frozen
+
+    def freeze(self, on):
+        for p in self.discriminator.parameters():
+            p.requires_grad = not on
+
+    def step(self, real):
+        of_generator, of_discriminator = self.optimisers
+        fake = self.generator(real)
+        self.freeze(False)
+        of_discriminator.zero_grad()
+        (self.discriminator(fake.detach()).square() + (1 - self.discriminator(real)).square()).mean().backward()
+        of_discriminator.step()
+        self.freeze(True)
+        of_generator.zero_grad()
+        loss = (1 - self.discriminator(fake)).square().mean()
+        loss.backward()
+        of_generator.step()
+        self.freeze(self.frozen)
+        return loss.detach()
+
+    def state(self):
+        parameters = [*self.generator.parameters(), *self.discriminator.parameters()]
+        return [(p.detach().cpu(), p.requires_grad, None if p.grad is None else p.grad.cpu()) for p in parameters]
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_step_that_freezes_and_thaws_a_network(frozen):
+    worlds = [Pix2Pix(device, frozen) for device in ("cpu", "ltc")]
+    step = torch_ltc.compile(worlds[1].step)
+    for k in range(12):
+        given = torch.full((2, 4), k / 12)
+        losses = worlds[0].step(given), step(given.to("ltc")).cpu()
+        torch.testing.assert_close(losses[1], losses[0])
+        if k % 3 == 2:
+            for (p, trains, grad), (ours, our_trains, our_grad) in zip(*(w.state() for w in worlds), strict=True):
+                torch.testing.assert_close(ours, p)
+                torch.testing.assert_close(our_grad, grad)
+                assert our_trains == trains
+    assert step.counts[0] >= 7, step.explain()

@@ -263,7 +263,8 @@ impl CompiledStep {
             return Err(NotReplayable(format!("it keeps a tensor that it makes ({kept})")));
         }
         if let Some(read) = self.other_read(other) {
-            let advice = "return the tensor and read it after the step, or only compute with what .item() gives";
+            let advice =
+                "return the tensor and read it after the step, or only add, multiply and divide what .item() gives";
             return Err(NotReplayable(format!(
                 "it reads a value that changes from call to call ({}): {advice}",
                 read.at

@@ -25,13 +25,18 @@ _EARLY = re.compile(r"\bv\d+\b")
 #: any more, so nothing else is computed with awaited numbers.
 _CANNOT_FAIL = frozenset(("{} + {}", "{1} + {0}", "{} - {}", "{1} - {0}", "{} * {}", "{1} * {0}"))
 _OF_ONE = frozenset(("-{}", "+{}", "abs({})"))
+#: Divisions, which raise where the divisor is zero, with the position of the divisor.
+DIVISORS = {"{} / {}": 1, "{1} / {0}": 0}
+
+
+def are_small(operands: Sequence[Any]) -> bool:
+    """Whether no operand is too large a whole number for a float."""
+    return all(type(x) in (float, TracedFloat, TracedInt) or abs(x) < 1 << 53 for x in operands)
 
 
 def cannot_fail(text: str, operands: Sequence[Any]) -> bool:
     """Whether arithmetic never raises, whatever the awaited numbers among its operands are."""
-    is_small = all(type(x) in (float, TracedFloat, TracedInt) or abs(x) < 1 << 53 for x in operands)
-    quotient = text == "{} / {}" and type(operands[1]) in (int, float) and operands[1] != 0
-    return text in _OF_ONE or (is_small and (text in _CANNOT_FAIL or quotient))
+    return text in _OF_ONE or (text in _CANNOT_FAIL and are_small(operands))
 
 
 class AwaitedNumbers:

@@ -470,7 +470,8 @@ class HostRecorder(LineWriter):
             self._given[id(out)] = (out, shown)
             return out
         self.obstacle = self.obstacle or (
-            f"it uses a CPU tensor that it is given in {word}, on the host{here()}: move it to ltc before"
+            f"it uses a CPU tensor that it is given in {word}, on the host{here()}: move it to ltc before, or call that"
+            " before the step"
         )
         self._given = {}
         return out
@@ -568,7 +569,7 @@ class HostRecorder(LineWriter):
             self._handed.append((line, out))
             return self._traced_float(out, line)
         if isinstance(out, NUMBERS):
-            self._guard(call, out)
+            self._guard(call, out, ": take the number by .item()" if word == "__float__" else "")
         else:
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out

@@ -19,7 +19,16 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from torch_ltc import _ltc
-from torch_ltc._awaited import AwaitedNumbers, LateProgram, Read, cannot_fail, may_be_read_later, reads_by
+from torch_ltc._awaited import (
+    DIVISORS,
+    AwaitedNumbers,
+    LateProgram,
+    Read,
+    are_small,
+    cannot_fail,
+    may_be_read_later,
+    reads_by,
+)
 from torch_ltc._changing_numbers import LentNumbers, floats
 from torch_ltc._flows import is_only_passed_on
 from torch_ltc._host_lines import Line
@@ -186,17 +195,24 @@ class LineWriter(TorchFunctionMode):
             return value
         said = text.format(*map(self._text, operands))
         if self.awaited is not None and self.awaited.involves(operands):
-            # A divisor of the host's is known before the program runs, and is guarded there to be other than zero:
-            # after the program nothing may fail.
-            by_host = text == "{} / {}" and not self.awaited.involves(operands[1:]) and bool(plain(operands[1]))
-            if by_host and type(operands[1]) in (TracedFloat, TracedInt):
-                self._guard(f"bool({self._text(operands[1])})", True)
-            elif not cannot_fail(text, operands):
+            if not cannot_fail(text, operands) and not self._divides(text, operands):
                 self.awaited.decides = True
                 return value
             return self._awaits(value, self.awaited.line(said))
         line = self._line(said)
         return self._traced_int(value, line) if type(value) is int else self._traced_float(value, line)
+
+    def _divides(self, text: str, operands: Sequence[Any]) -> bool:
+        """Whether this is a division that does not fail in replays either, which compare that the divisor is not zero.
+        One of the host's is known before the program runs; of an awaited one the device tells."""
+        assert self.awaited is not None
+        if text not in DIVISORS or not are_small(operands) or not plain(divisor := operands[DIVISORS[text]]):
+            return False
+        if self.awaited.involves((divisor,)):
+            return bool(self._decide_on_device(lambda x: x != 0, (divisor,)))
+        if type(divisor) in (TracedFloat, TracedInt):
+            self._guard(f"bool({self._text(divisor)})", True)
+        return True
 
     def expect(self, value: Any, text: str, *operands: Any) -> None:
         """Notes a guard: a replay is right only if the expression `text` gives this value again."""

@@ -1,5 +1,6 @@
 """The torch function and dispatch modes that a program has entered, and where a mode of ours stands among them."""
 
+from torch import is_anomaly_enabled
 from torch._C import _get_function_stack_at, _len_torch_dispatch_stack, _len_torch_function_stack
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.utils._device import DeviceContext
@@ -28,8 +29,10 @@ def take_out(mode: TorchFunctionMode) -> None:
 
 
 def sees_operators() -> str:
-    """Which mode of the program sees each operator that the thread calls, so that a step cannot be replayed now, in
-    words; empty where there is none. (What `torch.set_default_device` enters only gives calls a device.)"""
+    """What of the program sees each operator that the thread calls, so that a step cannot be replayed now, in words;
+    empty where there is nothing. (What `torch.set_default_device` enters only gives calls a device.)"""
+    if is_anomaly_enabled():
+        return "anomaly detection is on, which looks at each gradient"
     if _len_torch_dispatch_stack():
         return "a torch dispatch mode is active, which sees each operator"
     modes = map(_get_function_stack_at, range(_len_torch_function_stack()))

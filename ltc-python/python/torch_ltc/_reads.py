@@ -198,10 +198,11 @@ class Reads:
         return found
 
     def leaves(self) -> list[torch.Tensor]:
-        """The leaves whose gradients the step may read or set; none where it does not touch gradients."""
+        """The leaves whose gradients the step may read or set, also those that require none when it begins; none where
+        it does not touch gradients."""
         if not self.uses_grads:
             return []
-        return [t for t in self.watch.tensors() if on_device(t) and is_leaf(t) and t.requires_grad]
+        return [t for t in self.watch.tensors() if on_device(t) and is_leaf(t)]
 
 
 def _place_key(place: Place) -> tuple[str, int, Any]:
