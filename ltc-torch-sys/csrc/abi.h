@@ -110,8 +110,9 @@ typedef struct LtcMemory {
   uint64_t available, total;         // of the whole device; both 0 where nobody knows
 } LtcMemory;
 
-typedef struct LtcCall LtcCall;  // an eager call in progress (C++)
-typedef struct LtcHold LtcHold;  // keeps a storage or generator alive (C++)
+typedef struct LtcCall LtcCall;      // an eager call in progress (C++)
+typedef struct LtcHold LtcHold;      // keeps a storage or generator alive (C++)
+typedef struct LtcChecks LtcChecks;  // what a capture takes for granted of tensors (C++)
 
 // ---- implemented in Rust ----
 typedef struct LtcVTable {
@@ -251,12 +252,17 @@ void ltc_history_free(LtcHistory* h);
 int ltc_tensor_alias(const void* base, const LtcDims* view, int64_t offset, void** out, LtcError* err);
 
 // Captures: which storages and generators this thread uses, in order of first use.
-void ltc_capture_begin(void);
+void ltc_capture_begin(bool with_checks);
 // What this thread uses is not noted from here on, or is again.
 void ltc_capture_pause(int pauses);
 // A null among the holds stands for a storage that is gone.
 uint32_t ltc_capture_end(LtcHold** holds /* null: only count and forget */, uint32_t room);
 uint32_t ltc_capture_count(void);
+// What this thread's capture takes for granted of tensors that somebody else keeps: whether leaves require gradients,
+// which storages they have, and the values of 0-dim tensors of the host. Asked for before the end of the capture.
+int ltc_capture_checks(LtcChecks** out, LtcError* err);
+int ltc_checks_hold(const LtcChecks* checks, int* holds, LtcError* err);
+void ltc_checks_free(LtcChecks* checks);
 const LtcSlot* ltc_hold_slot(const LtcHold* hold);
 int ltc_hold_is_shared(const LtcHold* hold);  // somebody else holds it too
 // A tensor that shows `view` of it; fails for generators.

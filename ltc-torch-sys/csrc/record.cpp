@@ -58,6 +58,7 @@ struct Flattener {
     auto* ti = t.unsafeGetTensorImpl();
     auto dt = t.scalar_type();
     uint8_t flags = ti->is_wrapped_number() ? LTC_WRAPPED : 0;
+    if (C10_UNLIKELY(g_captures.load(std::memory_order_relaxed) > 0) && !flags) note_number(t);
     f.head(LTC_HOST_SCALAR, flags, (uint8_t)dt);
     switch (dt) {
       case at::kDouble: f.numbers.push_back(bits_of(*(const double*)t.const_data_ptr())); return;
@@ -107,6 +108,7 @@ struct Flattener {
     }
     if (C10_UNLIKELY(ti->is_conj() || ti->is_neg())) f.bits = true;
     auto* s = storage_of(ti);
+    if (C10_UNLIKELY(g_captures.load(std::memory_order_relaxed) > 0)) note_operand(*use);
     set_device(s->device().index());
     auto sz = ti->sizes(), st = ti->strides();
     auto dt = c10::typeMetaToScalarType(ti->dtype());

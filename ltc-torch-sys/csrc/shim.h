@@ -162,6 +162,8 @@ struct Capture;
 extern std::atomic<int> g_captures;  // how many threads capture: mostly none, and then no thread-local is read
 void note_use(c10::StorageImpl* s, const LtcSlot* slot);
 void note_use(const at::Generator& g, const LtcSlot* slot);
+void note_operand(const Tensor& t);  // a tensor of the device that a call is given
+void note_number(const Tensor& t);   // a 0-dim tensor of the host that a call is given in place of a number
 template <class T> void touch(const T& used, const LtcSlot* slot) {
   if (C10_UNLIKELY(g_captures.load(std::memory_order_relaxed) > 0)) note_use(used, slot);
 }

@@ -67,10 +67,56 @@ impl<S> std::fmt::Debug for Hold<S> {
 }
 
 /// From here on this thread's use of storages is noted: [`crate::Recorder::touched`] is told of each first use, in the
-/// order in which [`capture_end`] returns them.
-pub fn capture_begin() {
+/// order in which [`capture_end`] returns them. `with_checks`: [`capture_checks`] will be asked for.
+pub fn capture_begin(with_checks: bool) {
     // SAFETY: no preconditions.
-    unsafe { ffi::ltc_capture_begin() }
+    unsafe { ffi::ltc_capture_begin(with_checks) }
+}
+
+/// What a capture takes for granted of the tensors that calls were given and that the program keeps: whether they
+/// require gradients, which storages they have, and what 0-dim tensors of the host hold, which calls take as numbers.
+pub struct TensorChecks(*mut ffi::LtcChecks);
+
+// SAFETY: counted pointers, which are counted atomically, and tensors, which are only read.
+unsafe impl Send for TensorChecks {}
+// SAFETY: as above.
+unsafe impl Sync for TensorChecks {}
+
+impl TensorChecks {
+    /// Whether all is as it was. A tensor that is gone is not looked at.
+    ///
+    /// # Errors
+    /// Fails where libtorch refuses to show a tensor.
+    pub fn hold(&self) -> Result<bool, TorchError> {
+        let (err, mut holds) = (ErrorSlot::new(), 0);
+        // SAFETY: a live object; there is room for the answer.
+        err.check(unsafe { ffi::ltc_checks_hold(self.0, &mut holds, err.as_ptr()) })?;
+        Ok(holds != 0)
+    }
+}
+
+impl Drop for TensorChecks {
+    fn drop(&mut self) {
+        // SAFETY: made by `ltc_capture_checks`, freed once.
+        unsafe { ffi::ltc_checks_free(self.0) }
+    }
+}
+
+impl std::fmt::Debug for TensorChecks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TensorChecks({:p})", self.0)
+    }
+}
+
+/// What this thread's capture, which is about to end, takes for granted.
+///
+/// # Errors
+/// Fails where libtorch refuses to show a tensor.
+pub fn capture_checks() -> Result<TensorChecks, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    // SAFETY: there is room for the pointer; on success it is ours.
+    err.check(unsafe { ffi::ltc_capture_checks(&mut out, err.as_ptr()) })?;
+    Ok(TensorChecks(out))
 }
 
 /// Pauses or resumes noting this thread's use of storages. A tensor that is made during a pause can be an input of the

@@ -57,6 +57,11 @@ pub(crate) struct LtcHold {
 }
 
 #[repr(C)]
+pub(crate) struct LtcChecks {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub(crate) struct LtcCall {
     _private: [u8; 0],
 }
@@ -204,9 +209,12 @@ unsafe extern "C" {
         m: usize,
         err: *mut LtcError,
     ) -> c_int;
-    pub(crate) fn ltc_capture_begin();
+    pub(crate) fn ltc_capture_begin(with_checks: bool);
     pub(crate) fn ltc_capture_pause(pauses: c_int);
     pub(crate) fn ltc_capture_count() -> u32;
+    pub(crate) fn ltc_capture_checks(out: *mut *mut LtcChecks, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_checks_hold(checks: *const LtcChecks, holds: *mut c_int, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_checks_free(checks: *mut LtcChecks);
     pub(crate) fn ltc_capture_end(holds: *mut *mut LtcHold, room: u32) -> u32;
     pub(crate) fn ltc_hold_slot(hold: *const LtcHold) -> *const LtcSlot;
     pub(crate) fn ltc_hold_is_shared(hold: *const LtcHold) -> c_int;

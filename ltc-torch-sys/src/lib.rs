@@ -41,7 +41,7 @@ pub use alias::{has_mps, name_mps};
 pub use ambient::{Ambient, ambient, host_draws, note_registration};
 pub use callers::Callers;
 pub use calls::{Calls, calls};
-pub use capture::{Hold, capture_begin, capture_end, capture_pause};
+pub use capture::{Hold, TensorChecks, capture_begin, capture_checks, capture_end, capture_pause};
 #[cfg(feature = "dist")]
 pub use dist::{ProcessGroup, ReduceOp, Store};
 pub use eager::{EagerCall, EagerOperand};

@@ -3,7 +3,7 @@
 mod stages;
 
 use ltc_core::{Moment, Storage};
-use ltc_torch_sys::AsTensor;
+use ltc_torch_sys::{AsTensor, TensorChecks};
 
 use crate::{
     Error,
@@ -39,6 +39,20 @@ impl Capture {
     /// Fails where the device is not [initialised](crate::init), there is none of this index, or what is pending does
     /// not compile.
     pub fn begin(device: u16) -> Result<Option<Capture>, Error> {
+        Capture::open(device, false)
+    }
+
+    /// The same, for a capture that is asked for its [`checks`](Capture::checks).
+    pub(crate) fn begin_with_checks(device: u16) -> Result<Option<Capture>, Error> {
+        Capture::open(device, true)
+    }
+
+    /// What the step so far takes for granted of the tensors that the program keeps.
+    pub(crate) fn checks(&self) -> Result<TensorChecks, Error> {
+        Ok(ltc_torch_sys::capture_checks()?)
+    }
+
+    fn open(device: u16, with_checks: bool) -> Result<Option<Capture>, Error> {
         let Some(turn) = Turn::take() else { return Ok(None) };
         crate::sync_all()?;
         let session = &runtime()?.session;
@@ -46,7 +60,7 @@ impl Capture {
         let others = session.devices().iter().filter(|d| d.index() != device);
         let others = others.map(|d| (d.index(), d.moment())).collect();
         capture_log::open();
-        ltc_torch_sys::capture_begin();
+        ltc_torch_sys::capture_begin(with_checks);
         Ok(Some(Capture { device, since, others, _turn: turn }))
     }
 
@@ -54,7 +68,7 @@ impl Capture {
     /// host part handed over `host`. The step itself stays recorded as usual.
     ///
     /// # Errors
-    /// Fails for an input or result that is not on the device, and where libtorch refuses what the capture asks of it.
+    /// Fails for an input that is not on the device, and where libtorch refuses what the capture asks of it.
     pub fn end(
         self,
         inputs: &[impl AsTensor],
@@ -66,6 +80,9 @@ impl Capture {
         let device = runtime()?.session.device(self.device)?.clone();
         if let Some(obstacle) = log.obstacle {
             return Ok(Err(NotReplayable(obstacle)));
+        }
+        if !results.iter().all(crate::is_lazy) {
+            return Ok(Err(NotReplayable("it returns a tensor that is not on the device, or is undefined".into())));
         }
         let is_elsewhere = |t: Option<u16>| t.is_some_and(|device| device != self.device);
         let mut tensors = inputs.iter().map(crate::device_of).chain(results.iter().map(crate::device_of));

@@ -11,15 +11,37 @@ pub struct Compiled<F> {
     replayer: Replayer,
 }
 
+/// A call that is recorded. When it goes, also by a panic of the step, its capture is over.
+struct CallInProgress<'a>(&'a mut Replayer);
+
+impl<'a> CallInProgress<'a> {
+    fn begin(replayer: &'a mut Replayer, inputs: &[Tensor]) -> Result<Self, Error> {
+        replayer.begin("", inputs)?;
+        Ok(CallInProgress(replayer))
+    }
+}
+
+impl Drop for CallInProgress<'_> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Makes a step function replay itself. The step is given tensors and numbers; numbers that an operator takes as they
 /// are (a learning rate) may be others at each call.
 ///
 /// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be
-/// handed in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode,
-/// autocast, ...), which inputs require gradients, and whether gradients that the step left are still there, is
-/// compared at each call. Results with a history are recorded each time: return `detach()`. So are steps that draw from
-/// the CPU's generator, and steps with `tch`'s Adam, which computes other numbers at each call from the steps that it
-/// counts, and nobody hands these in. Steps with its SGD and RMSprop are replayed.
+/// handed in: as a tensor, as a number, or by another `compile`. A number that the closure computes from one it is
+/// given (`numbers[0].min(0.5)`) is another number: hand in the outcome. What is part of the thread's state (grad
+/// mode, autocast, ...), which inputs and variables require gradients, which memory variables have (`set_device`,
+/// `half`), what 0-dim tensors of the CPU hold that operators take, and whether gradients that the step left are still
+/// there, is compared at each call. Other tensors of the CPU are not looked at, nor written by replays. Steps that are
+/// given a changing number that no operator takes are recorded: they may decide by it. So are calls with a number that
+/// has become 0, since optimisers then do something else.
+///
+/// Results with a history are recorded each time: return `detach()`. So are steps that draw from the CPU's generator,
+/// and steps with `tch`'s Adam, which computes other numbers at each call from the steps that it counts, and nobody
+/// hands these in. Steps with its SGD and RMSprop are replayed.
 ///
 /// ```
 /// # fn main() -> Result<(), ltc_torch::Error> {
@@ -58,7 +80,7 @@ impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
     /// Calls the step on these inputs and numbers. Within a step that is being captured it is part of that.
     ///
     /// # Errors
-    /// Fails for an input or result that is not on the device, where what is recorded does not compile, and with what
+    /// Fails for an input that is not on the device, where what is recorded does not compile, and with what
     /// an operation failed with that a replay waits for.
     pub fn call(&mut self, inputs: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>, Error> {
         if capture_log::is_open() {
@@ -69,17 +91,17 @@ impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
             return Ok(results.into_iter().map(Tensor::from).collect());
         }
         let (ambient, draws) = (crate::ambient(), ltc_torch_sys::host_draws()?);
-        self.replayer.begin("", inputs)?;
+        let call = CallInProgress::begin(&mut self.replayer, inputs)?;
         let results = (self.step)(inputs, numbers);
         if let Some(what) = ambient.difference(&crate::ambient()) {
-            self.replayer.refuse(format!("it changes {what}"));
+            call.0.refuse(format!("it changes {what}"));
         } else if draws != ltc_torch_sys::host_draws()? {
-            self.replayer.refuse("it draws numbers on the CPU: draw on the device, or hand in what was drawn".into());
-        } else if results.iter().any(Tensor::requires_grad) {
-            self.replayer
-                .refuse("it returns a tensor with history: return detach() where no gradient is wanted".into());
+            call.0.refuse("it draws numbers on the CPU: draw on the device, or hand in what was drawn".into());
+        } else if results.iter().any(|t| t.defined() && t.requires_grad()) {
+            call.0.refuse("it returns a tensor with history: return detach() where no gradient is wanted".into());
         }
-        self.replayer.end(inputs, &results, HostNumbers { program: String::new(), values: host })?;
+        call.0.end(inputs, &results, HostNumbers { program: String::new(), values: host })?;
+        drop(call);
         crate::sync()?;
         Ok(results)
     }

@@ -105,6 +105,13 @@ impl Varying {
         Ok(varying)
     }
 
+    /// Whether some number of the host differed between both captures and no number of the step follows from it: code
+    /// may decide by it.
+    pub(crate) fn leaves_out(&self, host: usize) -> bool {
+        let is_used = |i: usize| self.fixed.contains(&i) || self.sources.iter().flatten().any(|&(from, _)| from == i);
+        !(0..host).all(is_used)
+    }
+
     /// Numbers of the step for these of the host; `captured`: those of the capture that is replayed.
     pub(crate) fn numbers_for(
         &self,

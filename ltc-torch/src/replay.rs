@@ -5,7 +5,7 @@
 //! another `key` (whatever the host program knows to matter), are captured for themselves. Whatever does not fit is
 //! recorded, which is always right.
 
-use ltc_torch_sys::{AsTensor, Tensor};
+use ltc_torch_sys::{AsTensor, Tensor, TensorChecks};
 
 use crate::{
     Ambient, Capture, Error,
@@ -25,7 +25,8 @@ struct Entry {
     inputs: Signature,
     attempts: u32,
     first: Option<CompiledStep>,
-    ready: Option<CompiledStep>,
+    /// What is replayed, and what it takes for granted.
+    ready: Option<(CompiledStep, TensorChecks)>,
     refused: Option<NotReplayable>,
 }
 
@@ -54,18 +55,21 @@ impl Replayer {
     /// Fails for an input that is not on the device, and as [`CompiledStep::run`].
     pub fn replay(&mut self, key: &str, inputs: &[impl AsTensor], host: &[u64]) -> Result<Option<Vec<Tensor>>, Error> {
         for entry in &mut self.entries {
-            if let Some(step) = &entry.ready
+            if let Some((step, checks)) = &entry.ready
                 && entry.is_for(key, inputs)?
             {
-                match step.run(inputs, host)? {
-                    Ok(results) => {
-                        self.replays += 1;
-                        return Ok(Some(results));
-                    }
-                    // An assumption of the step no longer holds. The step becomes the first capture to compare with: if
-                    // the next capture agrees with it, the step can be replayed again.
-                    Err(_) => entry.first = entry.ready.take(),
+                if step.may_decide(host) {
+                    continue;
                 }
+                if checks.hold()?
+                    && let Ok(results) = step.run(inputs, host)?
+                {
+                    self.replays += 1;
+                    return Ok(Some(results));
+                }
+                // An assumption of the step no longer holds. The step becomes the first capture to compare with: if the
+                // next capture agrees with it, the step can be replayed again.
+                entry.first = entry.ready.take().map(|(step, _)| step);
             }
         }
         Ok(None)
@@ -84,7 +88,7 @@ impl Replayer {
         let device =
             inputs.iter().find_map(|t| crate::device_of(t)).unwrap_or_else(|| ltc_torch_sys::ambient().device());
         let wanted = self.warm && self.entries[index].refused.is_none();
-        let capture = if wanted { Capture::begin(device)? } else { None };
+        let capture = if wanted { Capture::begin_with_checks(device)? } else { None };
         let captures = capture.is_some();
         self.current = Some((index, capture));
         Ok(captures)
@@ -117,12 +121,13 @@ impl Replayer {
     ) -> Result<bool, Error> {
         self.warm = true;
         let Some((index, Some(capture))) = self.current.take() else { return Ok(false) };
+        let checks = capture.checks()?;
         let outcome = capture.end(inputs, results, host)?;
         let entry = &mut self.entries[index];
         entry.attempts += 1;
         let checked = outcome.and_then(|mut step| match entry.first.take() {
             None => Ok((step, false)),
-            Some(first) => match step.confirm(&first) {
+            Some(first) => match step.confirm(&first).and_then(|()| step.uses_numbers_of_host()) {
                 Ok(()) => Ok((step, true)),
                 Err(_) if entry.attempts < MAX_ATTEMPTS => Ok((step, false)),
                 Err(why) => Err(why),
@@ -131,7 +136,7 @@ impl Replayer {
         match checked {
             Ok((step, true)) => {
                 step.compile()?;
-                (entry.ready, entry.attempts) = (Some(step), 0);
+                (entry.ready, entry.attempts) = (Some((step, checks)), 0);
             }
             Ok((step, false)) => entry.first = Some(step),
             Err(why) if why.is_interruption() && entry.attempts < MAX_ATTEMPTS => (),

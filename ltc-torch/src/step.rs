@@ -323,6 +323,26 @@ impl CompiledStep {
         self.extracted.hash()
     }
 
+    /// Whether operators take all numbers of the host that differed in the capture with which this one was
+    /// [confirmed](CompiledStep::confirm).
+    ///
+    /// # Errors
+    /// Says that the step may decide by one of them.
+    pub(crate) fn uses_numbers_of_host(&self) -> Result<(), NotReplayable> {
+        if self.varying.leaves_out(self.host.values.len()) {
+            let why = "it is given a number that changes and that no operator takes as it is: it may decide by it";
+            return Err(NotReplayable(why.into()));
+        }
+        Ok(())
+    }
+
+    /// Whether the host hands over a zero that was none when the step was captured: optimisers do not do then what they
+    /// do for other numbers (momentum, weight decay).
+    pub(crate) fn may_decide(&self, host: &[u64]) -> bool {
+        let is_zero = |bits: u64| f64::from_bits(bits) == 0.0;
+        host.iter().zip(&self.host.values).any(|(&now, &then)| is_zero(now) && !is_zero(then))
+    }
+
     /// Runtime numbers of the step, as recorded.
     pub fn numbers(&self) -> &[u64] {
         self.extracted.numbers()

@@ -78,7 +78,8 @@ fn agree<C: OptimizerConfig + Copy>(config: C) -> (u64, String) {
 #[test]
 fn sgd_replays_with_another_rate_at_each_call() {
     let (replayed, why) = agree(nn::Sgd::default());
-    assert!(replayed >= 12, "{replayed} replayed; {why}");
+    // The call with the rate 0 is recorded, and so is the next one, which finds other gradients.
+    assert!(replayed >= 11, "{replayed} replayed; {why}");
     let (replayed, why) = agree(nn::Sgd { momentum: 0.9, wd: 0.01, ..nn::Sgd::default() });
     assert!(replayed >= 10, "{replayed} replayed; {why}");
 }
