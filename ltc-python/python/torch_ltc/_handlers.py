@@ -28,8 +28,9 @@ def _handlers(code: types.CodeType, offset: int) -> frozenset[str]:
     or a `finally`), and a `with`."""
     steps = {step.offset: i for i, step in enumerate(disassembled(code))}
     table = dis._parse_exception_table(code) if code.co_exceptiontable else []  # type: ignore[attr-defined]
-    found, at = set[str](), offset
-    while entry := next((e for e in table if e.start <= at < e.end), None):
+    found, at, passed = set[str](), offset, set[int]()
+    while at not in passed and (entry := next((e for e in table if e.start <= at < e.end), None)):
+        passed.add(at)
         inside = disassembled(code)[steps[entry.target] :]
         names = [step.opname for step in inside]
         if names[0] == "PUSH_EXC_INFO":  # all other handlers only clean up behind one
